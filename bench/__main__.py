@@ -162,7 +162,7 @@ def diff(settings: Settings) -> Result:
 
 
 def policy(settings: Settings) -> Result:
-    """Measure one policy at a time over 2,000 Deployments, 300 of which violate it: each built-in check, and CEL next to gator."""
+    """Measure one policy at a time over 2,000 Deployments, where 300 violate it: each built-in check, and CEL next to gator."""
     tree = trees.policies(settings.data, max(2000 * settings.files // trees.FILES, 20))
     manifests = os.path.join(tree.folder, MANIFESTS)
 

@@ -19,7 +19,7 @@ class Pods(NamedTuple):
     """The pods that a constraint applies to.
 
     ``own`` are the labels that select them, ``neighbour`` those of the application's front. ``number`` chooses among alternatives.
-    ``revision_label``: the label by which the controller tells the pods of one revision from others, if it has one.
+    ``revision_label``: the label by which the controller distinguishes the pods of one revision from others, if it has one.
     """
 
     number: int

@@ -69,11 +69,11 @@ class Browser:
         message = {"id": self._number, "method": method, "params": given, **({"sessionId": session} if session else {})}
         os.write(self._write, json.dumps(message).encode() + b"\0")
         while True:
-            told = self._next()
-            if told.get("id") == self._number:
-                assert "error" not in told, f"{method}: {told['error']}"
-                return told["result"]
-            self.events.append(told)
+            answer = self._next()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, f"{method}: {answer['error']}"
+                return answer["result"]
+            self.events.append(answer)
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._received:
@@ -82,8 +82,8 @@ class Browser:
             assert more, "Chromium says nothing any more"
             self._received += more
         message, _, self._received = self._received.partition(b"\0")
-        told: dict[str, Any] = json.loads(message)
-        return told
+        answer: dict[str, Any] = json.loads(message)
+        return answer
 
     def page(self, address: str, width: int = 1280, height: int = 800, *, dark: bool = False, phone: bool = False) -> Page:
         """A new tab of a window of that size, in which all elements of the page are there."""
@@ -111,9 +111,9 @@ class Page:
 
     def value(self, expression: str) -> Any:
         """What an expression in JavaScript comes to; a promise is waited for."""
-        told = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, userGesture=True)
-        assert "exceptionDetails" not in told, f"{expression}: {told['exceptionDetails']}"
-        return told["result"].get("value")
+        answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, userGesture=True)
+        assert "exceptionDetails" not in answer, f"{expression}: {answer['exceptionDetails']}"
+        return answer["result"].get("value")
 
     def until(self, expression: str) -> Any:
         """What an expression comes to as soon as that is something."""
@@ -133,14 +133,14 @@ class Page:
         self.call("Input.insertText", text=text)
 
     def errors(self) -> list[str]:
-        """What the console was told to be wrong so far, in the tab and its workers."""
-        told = []
+        """The errors on the console so far, of the tab and its workers."""
+        answer = []
         for event in self._browser.events:
             if event.get("method") == "Log.entryAdded" and event["params"]["entry"]["level"] == "error":
-                told.append(f"{event['params']['entry']['text']} {event['params']['entry'].get('url', '')}")
+                answer.append(f"{event['params']['entry']['text']} {event['params']['entry'].get('url', '')}")
             if event.get("method") == "Runtime.exceptionThrown":
-                told.append(str(event["params"]["exceptionDetails"]))
-        return told
+                answer.append(str(event["params"]["exceptionDetails"]))
+        return answer
 
     def worker(self) -> Page:
         """The worker that this tab started last."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from command_line import Afflint, Done
 
 sys.path.insert(0, str(Path(__file__).parent))
-# The site is no part of the package: it is imported from the top of the checkout.
+# The site is not part of the package: it is imported from the top of the checkout.
 sys.path.append(str(Path(__file__).parents[1]))
 
 # A shell starts what runs in the background with interrupts ignored, and children inherit that.

@@ -15,13 +15,13 @@ PAGE = ROOT / "docs" / "exactness.md"
 
 
 def counted(row: str, agree: int, total: int) -> None:
-    """Hold the row of the table that begins so to what was counted: in the column of all answers where they are at hand."""
+    """Compare a row of the table with what was counted: in the column of all answers if they are available."""
     text = PAGE.read_text(encoding="utf-8")
     found = re.search(rf"^\| {re.escape(row)} \|(?P<all>[^|]*)\|(?P<sample>[^|]*)\|$", text, re.MULTILINE)
     assert found is not None, f"docs/exactness.md has no row {row!r}"
     column = "all" if (SHARED / "conformance").exists() else "sample"
-    said = f"{agree:,} of {total:,}"
+    share = f"{agree:,} of {total:,}"
     if os.environ.get("AFFLINT_WRITE_FIGURES") == "1":
-        PAGE.write_text(f"{text[: found.start(column)]} {said} {text[found.end(column) :]}", encoding="utf-8")
+        PAGE.write_text(f"{text[: found.start(column)]} {share} {text[found.end(column) :]}", encoding="utf-8")
     else:
-        assert found[column].strip() == said, f"docs/exactness.md, {row!r}"
+        assert found[column].strip() == share, f"docs/exactness.md, {row!r}"

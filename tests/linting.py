@@ -42,7 +42,7 @@ def places(findings: list[Finding]) -> list[str]:
     return [f"{each.file}:{each.span.line}:{each.span.column} {each.severity} {each.rule}" for each in findings]
 
 
-def said(files: dict[str, str] | str, rule: str, *, target: Target | None = None) -> list[str]:
+def messages_of(files: dict[str, str] | str, rule: str, *, target: Target | None = None) -> list[str]:
     """``12:5 message`` for each finding of one rule."""
     found = [each for each in lint(files, also=rule, target=target) if each.rule == rule]
     return [f"{each.span.line}:{each.span.column} {each.message}" for each in found]

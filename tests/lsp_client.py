@@ -126,7 +126,9 @@ class Client:
         """Handle messages until a condition is true."""
         end = time.monotonic() + PATIENCE
         while not condition():
-            assert self._next(max(end - time.monotonic(), 0)), f"{complaint}; told: {self.notifications[-5:]}, published: {self.published}"
+            assert self._next(max(end - time.monotonic(), 0)), (
+                f"{complaint}; notifications: {self.notifications[-5:]}, published: {self.published}"
+            )
 
     def settle(self) -> None:
         """Handle messages until a run over all files has ended since the last change, and no other one ends for a while."""

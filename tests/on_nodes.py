@@ -37,7 +37,9 @@ def lint(
     return findings_of(data, settings_of(target=target, host_key=host_key), nodes=["nodes.yaml"])
 
 
-def said(rule: str, nodes: str, manifests: str, *, complete: bool = False, host_key: str = "node.cluster.x-k8s.io/esxi-host") -> list[str]:
+def messages_of(
+    rule: str, nodes: str, manifests: str, *, complete: bool = False, host_key: str = "node.cluster.x-k8s.io/esxi-host"
+) -> list[str]:
     """``a.yaml:12:5 warning: message`` for each finding of one rule."""
     found = lint(nodes, manifests, complete=complete, host_key=host_key)
     return [f"{each.file}:{each.span.line}:{each.span.column} {each.severity}: {each.message}" for each in found if each.rule == rule]

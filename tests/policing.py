@@ -40,7 +40,7 @@ def findings_of(folder: Path, policies: str, files: Files, more: str = "") -> li
     return [each._replace(file=str(Path(each.file).relative_to(folder))) for each in outcome.findings]
 
 
-def said(folder: Path, policies: str, files: Files, more: str = "") -> list[str]:
+def messages_of(folder: Path, policies: str, files: Files, more: str = "") -> list[str]:
     """``12:5 message`` for each finding of a policy, with the name of the file in front where there are several."""
     several = not isinstance(files, str) and len(files) > 1
     return [

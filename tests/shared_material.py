@@ -1,4 +1,4 @@
-"""Where recorded answers and real manifests lie when they are at hand: beside the checkout; a sample of the answers lies inside it."""
+"""The paths of recorded answers and real manifests next to the checkout, and of the sample of the answers inside it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def shared(*parts: str) -> Path:
 
 
 def cases(name: str) -> list[dict[str, Any]]:
-    """The recorded cases of one file of the conformance material: all of them, or the sample where they are not at hand."""
+    """The recorded cases of one file of the conformance material: all of them, or the sample if they are not available."""
     sample = SAMPLE / name
     whole = SHARED / "conformance" / name
     return recorded(whole if whole.exists() or not sample.exists() else sample)
@@ -31,6 +31,6 @@ def cases(name: str) -> list[dict[str, Any]]:
 def recorded(path: Path) -> list[dict[str, Any]]:
     """Gzipped JSON lines; skips the test where there is no such file."""
     if not path.exists():
-        pytest.skip(f"recorded cases are not at hand: {path.name}")
+        pytest.skip(f"recorded cases are not available: {path.name}")
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]

@@ -73,7 +73,7 @@ def test_each_step_either_runs_a_shell_or_uses_an_action() -> None:
         assert ("with" in step) <= ("uses" in step)
 
 
-def test_expressions_name_what_there_is_and_never_stand_in_a_program() -> None:
+def test_expressions_name_what_exists_and_are_never_in_a_program() -> None:
     outputs = {step["id"]: set(re.findall(r'echo "([a-z-]+)=', step.get("run", ""))) for step in STEPS if "id" in step}
     known = {*GITHUB, "runner.temp", *(f"inputs.{name}" for name in ACTION["inputs"])}
     known |= {f"steps.{step}.outputs.{name}" for step, names in outputs.items() for name in names}
@@ -108,7 +108,7 @@ class Ended(NamedTuple):
 
 
 class Runner:
-    """Runs the steps of the action in a workspace. The install step is left out where afflint stands in ``bin`` already."""
+    """Runs the steps of the action in a workspace. The install step is left out if afflint is already in ``bin``."""
 
     def __init__(self, folder: Path, bin: str | None = None) -> None:  # noqa: A002 (as the step calls it)
         self.temp, self.workspace = folder / "temp of the runner", folder / "work space"

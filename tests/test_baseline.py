@@ -72,28 +72,28 @@ def test_the_same_mistake_in_another_object_is_new(tmp_path: Path) -> None:
     assert len(check(TWO_WEIGHTS.replace("namespace: shop", "namespace: office"), known).findings) == 2
 
 
-def test_objects_without_a_name_are_told_apart_by_their_files(tmp_path: Path) -> None:
-    """A kind alone says nothing: mended in one file and made anew in another, the mistake would be silent for ever."""
+def test_objects_without_a_name_are_distinguished_by_their_files(tmp_path: Path) -> None:
+    """A kind alone identifies nothing: fixed in one file and added to another, the mistake would be silent for ever."""
     nameless = TWO_WEIGHTS.replace("name: till", "generateName: till-")
-    mended = nameless.replace("weight: 150", "weight: 100").replace("weight: 0", "weight: 1")
+    fixed = nameless.replace("weight: 150", "weight: 100").replace("weight: 0", "weight: 1")
 
     def checked(one: str, other: str, known: Baseline | None = None) -> Outcome:
         sources = [Source("one.yaml", "one.yaml", one.encode()), Source("other.yaml", "other.yaml", other.encode())]
         return run(sources, default_settings(), Options(baseline=known))
 
-    known = written(checked(nameless, mended), tmp_path)
-    assert checked(nameless, mended, known).findings == []
-    later = checked(mended, nameless, known)
+    known = written(checked(nameless, fixed), tmp_path)
+    assert checked(nameless, fixed, known).findings == []
+    later = checked(fixed, nameless, known)
     assert [(finding.file, finding.span.line) for finding in later.findings] == [("other.yaml", 8), ("other.yaml", 10)]
     assert (later.summary.suppressed, later.gone) == (0, 2)
 
 
-def test_mended_entries_are_counted_and_pruned_by_writing_anew(tmp_path: Path) -> None:
+def test_fixed_entries_are_counted_and_pruned_when_the_file_is_rewritten(tmp_path: Path) -> None:
     known = written(check(TWO_WEIGHTS), tmp_path)
-    mended = TWO_WEIGHTS.replace("weight: 150", "weight: 100")
-    assert check(mended, known).gone == 1
-    assert len(written(check(mended), tmp_path).known) == 1
-    assert written(check(mended), tmp_path).known <= known.known
+    fixed = TWO_WEIGHTS.replace("weight: 150", "weight: 100")
+    assert check(fixed, known).gone == 1
+    assert len(written(check(fixed), tmp_path).known) == 1
+    assert written(check(fixed), tmp_path).known <= known.known
 
 
 def test_a_baseline_reads_well_in_a_diff() -> None:
@@ -188,7 +188,7 @@ def test_the_oldest_day_of_several_alike_is_kept(tmp_path: Path) -> None:
         "２０２６-11-22",
     ],
 )
-def test_a_text_that_is_no_day_is_ignored(text: str, tmp_path: Path) -> None:
+def test_a_text_that_is_not_a_day_is_ignored(text: str, tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     for day, kept in ((text, []), ("2026-11-22", ["2026-11-22"])):
         path.write_text(json.dumps({"version": 1, "findings": [{"rule": "x", "file": "a.yaml", "since": day}]}))
@@ -213,13 +213,13 @@ def in_files(known: Baseline | None = None, **texts: str) -> Outcome:
     return run(sources, default_settings(), Options(baseline=known))
 
 
-MENDED = TWO_WEIGHTS.replace("weight: 150", "weight: 100").replace("weight: 0", "weight: 1")
+FIXED = TWO_WEIGHTS.replace("weight: 150", "weight: 100").replace("weight: 0", "weight: 1")
 
 
 def test_the_same_object_in_another_file_is_new_while_the_old_file_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    known = written(in_files(here=TWO_WEIGHTS, there=MENDED), tmp_path)
-    later = in_files(known, here=MENDED, there=TWO_WEIGHTS)
+    known = written(in_files(here=TWO_WEIGHTS, there=FIXED), tmp_path)
+    later = in_files(known, here=FIXED, there=TWO_WEIGHTS)
     assert [(finding.file, finding.span.line) for finding in later.findings] == [("there.yaml", 8), ("there.yaml", 10)]
     assert later.gone == 2
 
@@ -307,10 +307,10 @@ def test_files_are_named_from_the_folder_of_the_baseline(tmp_path: Path, monkeyp
     assert in_files(known, till=TWO_WEIGHTS).findings == []
 
 
-def test_entries_for_files_that_were_not_checked_are_not_said_to_be_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_for_files_that_were_not_checked_are_not_reported_as_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     known = written(in_files(here=TWO_WEIGHTS, there=TWO_WEIGHTS), tmp_path)
-    assert in_files(known, here=MENDED).gone == 2
+    assert in_files(known, here=FIXED).gone == 2
     Path("there.yaml").unlink()
     assert in_files(known, here=TWO_WEIGHTS).gone == 2, "of a file that is gone"
 

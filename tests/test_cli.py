@@ -32,7 +32,7 @@ spec:
 NUMBER = POD.replace("disktype: ssd", "disktype: 1")
 NUMBER_FOUND = "9:15: error the value of `disktype` must be a string"
 
-# Its label is only a warning: nobody else asks for it.
+# Its label is only a warning: no other workload selects it.
 DEAD_ANTI_AFFINITY = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -167,7 +167,7 @@ class TestWhatIsNotRead:
             "Skipped: ConfigMap (2), List (1), MachineSet (1).",
         ]
 
-    def test_what_has_no_kind_is_no_manifest_even_if_it_mentions_kinds(self, project: Path, afflint: Afflint) -> None:
+    def test_what_has_no_kind_is_not_a_manifest_even_if_it_mentions_kinds(self, project: Path, afflint: Afflint) -> None:
         """A baseline or a report of afflint's own, settings of a tool."""
         (project / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\n")
         (project / "report.json").write_text('{"findings": [{"kind": "Deployment", "name": "web"}]}')
@@ -177,13 +177,13 @@ class TestWhatIsNotRead:
             "Skipped: no kind (1).",
         ]
 
-    def test_a_file_that_cannot_be_had_is_not_to_be_mended_as_yaml(self, project: Path, afflint: Afflint) -> None:
+    def test_a_file_that_cannot_be_read_has_no_advice_about_yaml(self, project: Path, afflint: Afflint) -> None:
         (project / "gone.yaml").symlink_to("nowhere.yaml")
         out = afflint("check", "gone.yaml").out
         assert "cannot be read: No such file or directory" in out
         assert "= help: Check that the file exists and is readable; it may be a broken symbolic link." in out
 
-    def test_a_file_that_is_named_and_holds_nothing_is_said_one_in_a_folder_is_not(self, project: Path, afflint: Afflint) -> None:
+    def test_a_named_file_without_manifests_is_reported_one_in_a_folder_is_not(self, project: Path, afflint: Afflint) -> None:
         (project / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\n")
         (project / "values.yaml").write_text("a: 1\n")
         assert "contains no manifest" not in afflint("check", ".").out
@@ -202,13 +202,13 @@ class TestWhatIsAskedForAndCannotBe:
         ("version", "known"),
         [("1.99", "newest supported version of Kubernetes is 1.37"), ("1.5", "oldest supported version of Kubernetes")],
     )
-    def test_a_version_that_is_not_known_is_said(self, afflint: Afflint, version: str, known: str) -> None:
+    def test_a_version_that_is_not_known_is_reported(self, afflint: Afflint, version: str, known: str) -> None:
         err = afflint("check", "--kubernetes-version", version).err
         assert known in err
         assert f": {version} is checked as 1." in err
         assert afflint("check", "--kubernetes-version", "1.10").err == ""
 
-    def test_a_run_without_rules_is_said_not_to_find_anything(self, project: Path, afflint: Afflint) -> None:
+    def test_a_run_without_rules_is_reported_not_to_find_anything(self, project: Path, afflint: Afflint) -> None:
         (project / ".afflint.yaml").write_text("select: []\n")
         done = afflint("check")
         assert (done.code, done.err.partition(":")[2].partition(",")[0]) == (0, " no rule is selected")
@@ -246,7 +246,7 @@ class TestUsage:
             ("config --config nowhere.yaml", "no such configuration file: 'nowhere.yaml'"),
         ],
     )
-    def test_a_mistake_is_told_in_one_line(self, afflint: Afflint, arguments: str, message: str) -> None:
+    def test_a_mistake_is_reported_in_one_line(self, afflint: Afflint, arguments: str, message: str) -> None:
         write(pod=NUMBER)
         assert afflint(*arguments.split()) == (2, "", f"afflint: {message}\n")
 
@@ -280,18 +280,18 @@ class TestUsage:
 
         monkeypatch.setenv("PATH", os.getcwd())
         done = afflint(*words.split())
-        told = dict(re.findall(r"(?m)^(\S+) +(.+)$", done.out))
+        versions = dict(re.findall(r"(?m)^(\S+) +(.+)$", done.out))
         assert (done.code, done.err) == (0, "")
-        assert [*told] == ["afflint", "python", "platform", "libraries", "extras", "kustomize", "helm"]
-        assert told["afflint"] == __version__
-        assert told["python"].startswith(platform.python_version())
-        assert re.search(r"ruamel\.yaml\.clib \d", told["libraries"])
-        assert told["helm"] == told["kustomize"] == "not found"
+        assert [*versions] == ["afflint", "python", "platform", "libraries", "extras", "kustomize", "helm"]
+        assert versions["afflint"] == __version__
+        assert versions["python"].startswith(platform.python_version())
+        assert re.search(r"ruamel\.yaml\.clib \d", versions["libraries"])
+        assert versions["helm"] == versions["kustomize"] == "not found"
         assert os.getcwd() not in done.out, "what is pasted into a report names no folder"
 
-    @pytest.mark.skipif(os.name == "nt", reason="a script stands in for Helm")
+    @pytest.mark.skipif(os.name == "nt", reason="a script replaces Helm")
     @pytest.mark.parametrize(
-        ("script", "said"),
+        ("script", "output"),
         [
             ('[ "$*" = "version --short" ] && echo v3.20.2', "v3.20.2"),
             ("printf 'a\\033[2Jb'", r"a\x1b[2Jb"),
@@ -299,11 +299,11 @@ class TestUsage:
             ("exit 0", "found, but does not print its version"),
         ],
     )
-    def test_programs_say_their_version(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch, script: str, said: str) -> None:
+    def test_programs_say_their_version(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch, script: str, output: str) -> None:
         Path("helm").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         Path("helm").chmod(0o755)
         monkeypatch.setenv("PATH", os.getcwd())
-        assert afflint("--version", "-v").out.splitlines()[-1] == f"helm         {said}"
+        assert afflint("--version", "-v").out.splitlines()[-1] == f"helm         {output}"
 
     @pytest.mark.parametrize("command", [(), ("check",), ("rule",), ("config",), ("lsp",)])
     def test_help(self, afflint: Afflint, command: tuple[str, ...]) -> None:
@@ -413,7 +413,7 @@ class TestInput:
         assert afflint("check", "--show-files") == (0, "a.yaml\nb.json\ndeep/d.yml\n", "")
         assert afflint("check", "--show-files", "vendor/f.yaml", "c.txt") == (0, "vendor/f.yaml\nc.txt\n", "")
 
-    def test_a_folder_that_is_named_is_read_though_it_is_passed_over_elsewhere(self, afflint: Afflint) -> None:
+    def test_a_folder_that_is_named_is_read_though_it_is_skipped_elsewhere(self, afflint: Afflint) -> None:
         Path(".git").mkdir()
         Path(".gitignore").write_text("generated/\n", encoding="utf-8")
         configure("exclude: [vendor/]\n")
@@ -423,7 +423,7 @@ class TestInput:
         assert afflint("check", "--show-files").out == ""
         assert afflint("check", "--show-files", "generated", "vendor").out == "generated/a.yaml\nvendor/a.yaml\n"
 
-    def test_what_afflint_is_told_and_has_written_is_no_manifest(self, afflint: Afflint) -> None:
+    def test_configurations_and_reports_of_afflint_are_not_manifests(self, afflint: Afflint) -> None:
         write(pod=NUMBER)
         afflint("check", "--format", "gitlab", "--output", "quality.json")
         assert afflint("check", "--write-baseline").code == 0
@@ -453,7 +453,7 @@ class TestInput:
 
 
 class TestReports:
-    def test_several_go_where_they_are_told(self, afflint: Afflint) -> None:
+    def test_several_reports_are_written_to_their_files(self, afflint: Afflint) -> None:
         write(pod=NUMBER)
         done = afflint("check", "--format", "sarif", "--output", "a.sarif", "--format", "json", "--output", "a.json", "--format", "concise")
 
@@ -527,14 +527,14 @@ class TestReports:
         assert Path("report." + 16 * "0" + ".tmp").is_symlink()
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-    def test_a_full_disk_is_no_fault_of_afflint(self) -> None:
+    def test_a_full_disk_is_not_a_fault_of_afflint(self) -> None:
         write(pod=NUMBER)
         command = f"exec {sys.executable} -m afflint check pod.yaml > /dev/full"
         done = subprocess.run(command, shell=True, env=clean_environment(), capture_output=True, encoding="utf-8", check=False)
         assert (done.returncode, done.stderr) == (2, "afflint: cannot write the report: No space left on device\n")
 
     @pytest.mark.skipif(os.name == "nt", reason="closes standard output with a shell")
-    def test_closed_standard_output_is_no_fault_of_afflint(self) -> None:
+    def test_closed_standard_output_is_not_a_fault_of_afflint(self) -> None:
         write(pod=NUMBER)
         command = f"exec {sys.executable} -m afflint check pod.yaml >&-"
         done = subprocess.run(command, shell=True, env=clean_environment(), stderr=subprocess.PIPE, encoding="utf-8", check=False)
@@ -554,7 +554,7 @@ class TestReports:
         assert "afflint rule wrong-type" not in afflint("check").out
         assert "afflint rule wrong-type" in afflint("check", "-v").out
 
-    def test_whoever_closes_the_pipe_has_seen_enough(self) -> None:
+    def test_a_closed_pipe_ends_the_run_silently(self) -> None:
         write(**{f"pod{number}": NUMBER for number in range(400)})
         command = [sys.executable, "-m", "afflint", "check", "--jobs", "1"]
         with subprocess.Popen(command, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -669,12 +669,12 @@ class TestJobs:
 
 
 class TestRendering:
-    """The user's own programs render; here they are stand-ins that print their arguments in a comment before a manifest."""
+    """The user's own programs render; here they are scripts that print their arguments in a comment before a manifest."""
 
     @pytest.fixture(autouse=True)
     def programs(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if os.name == "nt":
-            pytest.skip("the stand-ins are shell scripts")
+            pytest.skip("the programs are shell scripts")
         (project / "bin").mkdir()
         (project / "chart").mkdir()
         (project / "pod.txt").write_text(NUMBER, encoding="utf-8")
@@ -707,7 +707,7 @@ class TestRendering:
             ("--values a.yaml", "--values FILE needs --helm CHART"),
         ],
     )
-    def test_mistakes_are_told_in_one_line(self, afflint: Afflint, arguments: str, message: str) -> None:
+    def test_mistakes_are_reported_in_one_line(self, afflint: Afflint, arguments: str, message: str) -> None:
         assert afflint("check", *arguments.split()) == (2, "", f"afflint: {message}\n")
 
     def test_what_the_program_says_when_it_fails_is_passed_on_harmlessly(self, afflint: Afflint) -> None:
@@ -735,7 +735,7 @@ class TestBaseline:
         done = afflint("check", "--baseline", ".afflint-baseline.json", "--format", "concise", "pod.yaml")
         assert (done.code, done.out.startswith("pod.yaml:11:11: error the value of `zone`")) == (1, True)
 
-    def test_what_is_mended_is_counted(self, afflint: Afflint) -> None:
+    def test_what_is_fixed_is_counted(self, afflint: Afflint) -> None:
         write(pod=NUMBER)
         afflint("check", "--write-baseline", "--baseline", "known.json")
         write(pod=POD)
@@ -752,7 +752,7 @@ class TestBaseline:
 
 
 class TestStatistics:
-    def test_counts_stand_in_place_of_findings(self, afflint: Afflint) -> None:
+    def test_counts_replace_findings(self, afflint: Afflint) -> None:
         write(a=NUMBER, b=NUMBER.replace("name: web", "name: api"), cart=DEAD_ANTI_AFFINITY)
         done = afflint("check", "--statistics")
         assert (done.code, [line.split() for line in done.out.splitlines()]) == (
@@ -790,10 +790,10 @@ class TestContext:
 class TestCopies:
     """A repository with the same objects for several clusters, right for one and wrong for the other."""
 
-    MENDED = DEAD_ANTI_AFFINITY.replace("labels: {app: cart}", "labels: {app: cart, tier: session}")
+    FIXED = DEAD_ANTI_AFFINITY.replace("labels: {app: cart}", "labels: {app: cart, tier: session}")
 
     def test_the_right_copy_does_not_excuse_the_wrong_one(self, afflint: Afflint) -> None:
-        write(production=self.MENDED, staging=DEAD_ANTI_AFFINITY)
+        write(production=self.FIXED, staging=DEAD_ANTI_AFFINITY)
         done = afflint("check", "--format", "concise")
         assert done.out.startswith("staging.yaml:6:5: warning the label `tier: session` is set only on the Deployment itself")
         assert done.rules == ["label-not-on-template"]
@@ -826,7 +826,7 @@ class TestPlace:
 
     @staticmethod
     def replicas(number: int) -> str:
-        """A sound version of the Deployment above, with so many replicas."""
+        """A correct version of the Deployment above, with this number of replicas."""
         return DEAD_ANTI_AFFINITY.replace("tier: session", "app: cart").replace("replicas: 3", f"replicas: {number}")
 
     @pytest.mark.parametrize(
@@ -849,7 +849,7 @@ class TestPlace:
             ("--nodes nodes.yaml nothing.yaml", "'nothing.yaml'"),
         ],
     )
-    def test_mistakes_are_told_in_one_line(self, afflint: Afflint, arguments: str, near: str) -> None:
+    def test_mistakes_are_reported_in_one_line(self, afflint: Afflint, arguments: str, near: str) -> None:
         write(cart=self.replicas(2))
         done = afflint("place", "cart.yaml", *arguments.split())
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
@@ -917,7 +917,7 @@ class TestConfiguration:
 
 
 class TestReportOfTheConfiguration:
-    """What every hook, CI job and editor would have to say again stands in the configuration."""
+    """What every hook, CI job and editor would have to repeat is in the configuration."""
 
     def test_the_baseline_the_level_and_the_reports(self, afflint: Afflint, project: Path) -> None:
         (project / "pod.yaml").write_text(NUMBER)

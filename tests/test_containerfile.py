@@ -27,25 +27,25 @@ print("not compiled:", [each.__name__ for each in modules if not Path(cache_from
 """Runs afflint, and says for which modules there was no compiled one."""
 
 
-def told(name: str) -> list[str]:
+def messages(name: str) -> list[str]:
     return [rest for instruction, rest in INSTRUCTIONS if instruction == name]
 
 
 def test_instructions_are_known_and_the_second_stage_is_without_what_only_builds() -> None:
     assert {name for name, _ in INSTRUCTIONS} <= {"FROM", "COPY", "RUN", "ENV", "USER", "WORKDIR", "ENTRYPOINT", "CMD"}
-    assert len({base.split()[0] for base in told("FROM")}) == 1
-    last = INSTRUCTIONS.index(("FROM", told("FROM")[-1]))
+    assert len({base.split()[0] for base in messages("FROM")}) == 1
+    last = INSTRUCTIONS.index(("FROM", messages("FROM")[-1]))
     assert not [name for name, _ in INSTRUCTIONS[last:] if name == "RUN"]
     assert [rest for name, rest in INSTRUCTIONS[last:] if name == "COPY"] == ["--from=build /opt/afflint /opt/afflint"]
 
 
-def test_it_runs_as_nobody() -> None:
+def test_it_runs_as_an_unprivileged_user() -> None:
     """By number: Kubernetes cannot tell from a name whether it is root."""
-    assert told("USER") == ["65534:65534"]
+    assert messages("USER") == ["65534:65534"]
 
 
 def test_what_is_copied_is_sent_to_the_builder_and_nothing_else() -> None:
-    copied = {source for rest in told("COPY") if not rest.startswith("--from") for source in rest.split()[:-1]}
+    copied = {source for rest in messages("COPY") if not rest.startswith("--from") for source in rest.split()[:-1]}
     ignored = (ROOT / ".containerignore").read_text(encoding="utf-8")
     assert {line[1:] for line in ignored.splitlines() if line.startswith("!")} == copied
     assert (ROOT / ".dockerignore").read_text(encoding="utf-8") == ignored
@@ -54,7 +54,7 @@ def test_what_is_copied_is_sent_to_the_builder_and_nothing_else() -> None:
 @pytest.mark.skipif(os.name == "nt", reason="the image has a POSIX shell")
 def test_what_is_run_makes_an_afflint_that_checks(tmp_path: Path) -> None:
     """Needs the package index, as the tests of the wheel do."""
-    for rest in told("COPY"):
+    for rest in messages("COPY"):
         *sources, target = rest.split()
         if not rest.startswith("--from"):
             for source in sources:
@@ -67,14 +67,14 @@ def test_what_is_run_makes_an_afflint_that_checks(tmp_path: Path) -> None:
         tool = tmp_path / "tools" / name
         tool.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {module}"$@"\n', encoding="utf-8")
         tool.chmod(0o755)
-    for command in told("RUN"):
+    for command in messages("RUN"):
         inside = command.replace("/opt/", f"{tmp_path}/opt/").replace(" /src", f" {tmp_path}/src")
         run(("sh", "-c", inside), tmp_path, environment=clean_environment(**path, PYTHONDONTWRITEBYTECODE=""))
     shutil.rmtree(tmp_path / "src")
-    ((entry,), words) = (json.loads(told(name)[0]) for name in ("ENTRYPOINT", "CMD"))
+    ((entry,), words) = (json.loads(messages(name)[0]) for name in ("ENTRYPOINT", "CMD"))
     command = (tmp_path / "opt" / "afflint" / "bin" / entry, *words)
     # A user without a home, in a folder that is not theirs: what CI has mounted.
-    given = dict(each.replace("/opt/", f"{tmp_path}/opt/").split("=") for each in told("ENV"))
+    given = dict(each.replace("/opt/", f"{tmp_path}/opt/").split("=") for each in messages("ENV"))
     environment = clean_environment(**{**given, "HOME": "/nonexistent", "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"})
     del environment["AFFLINT_NO_CACHE"]
     report = run((*command, "--format", "concise"), ROOT / "examples" / "shop", environment=environment, expect=1)

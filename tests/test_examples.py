@@ -1,4 +1,4 @@
-"""The examples: each mistake in the shop is found where it is, and the mended shop is clean, whatever is looked for."""
+"""The examples: each mistake in the shop is found where it is, and the fixed shop is clean, whatever is looked for."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_mistakes_of_the_shop() -> None:
 
 
 @pytest.mark.parametrize("selected", [(), ("--select", "all")])
-def test_the_mended_shop_is_clean(selected: tuple[str, ...]) -> None:
+def test_the_fixed_shop_is_clean(selected: tuple[str, ...]) -> None:
     report = run((*AFFLINT, "--fail-on", "info", *selected), FIXED)
     assert report.startswith("No findings. Read 6 documents in 5 files.")
 
@@ -55,12 +55,12 @@ def test_both_shops_have_the_same_objects() -> None:
     assert {line.partition(":")[0] for line in MISTAKES.splitlines()} < {*names}, "and one file of the shop has no mistake"
 
 
-def test_each_mistake_is_mended_at_its_line() -> None:
+def test_each_mistake_is_fixed_at_its_line() -> None:
     for line in MISTAKES.splitlines():
         name, number = line.split(":")[:2]
         wrong = (SHOP / name).read_text(encoding="utf-8").splitlines()[int(number) - 1]
-        mended = (FIXED / name).read_text(encoding="utf-8").splitlines()
-        assert wrong not in mended[int(number) - 1 : int(number)], line
+        expected = (FIXED / name).read_text(encoding="utf-8").splitlines()
+        assert wrong not in expected[int(number) - 1 : int(number)], line
 
 
 def test_the_mistakes_of_a_repository_as_it_is_rendered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ spec:
   nodeSelector:
     disktype: 1  # of the rack
 """
-MENDED = POD.replace("disktype: 1", 'disktype: "1"')
+FIXED = POD.replace("disktype: 1", 'disktype: "1"')
 MISSPELT = POD.replace("disktype: 1", "disktype: ssd") + "  tolerationz:\n    - {key: gpu, operator: Exists}\n"
 BOTH = MISSPELT.replace("disktype: ssd", "disktype: 1")
 
@@ -63,7 +63,7 @@ def write(name: str, text: str) -> Path:
 
 
 class TestFix:
-    def test_what_is_safe_is_mended_and_nothing_else(self, afflint: Afflint) -> None:
+    def test_what_is_safe_is_fixed_and_nothing_else(self, afflint: Afflint) -> None:
         path = write("pod.yaml", BOTH)
         done = afflint("--fix")
         assert path.read_text() == BOTH.replace("disktype: 1", 'disktype: "1"')
@@ -76,7 +76,7 @@ class TestFix:
             "1 fixable with --fix --unsafe-fixes, which may change the meaning of the manifests.",
         ]
 
-    def test_what_is_unsafe_is_mended_if_asked_for(self, afflint: Afflint) -> None:
+    def test_what_is_unsafe_is_fixed_if_asked_for(self, afflint: Afflint) -> None:
         path = write("pod.yaml", BOTH)
         done = afflint("--fix", "--unsafe-fixes")
         assert path.read_text() == BOTH.replace("disktype: 1", 'disktype: "1"').replace("tolerationz", "tolerations")
@@ -102,12 +102,12 @@ class TestFix:
         assert afflint().out.count("]: [*] ") == 1
         assert path.read_text() == BOTH
 
-    def test_the_json_report_tells_how_many(self, afflint: Afflint) -> None:
+    def test_the_json_report_says_how_many(self, afflint: Afflint) -> None:
         write("pod.yaml", BOTH)
         report = json.loads(afflint("--fix", "--format", "json").out)
         assert (report["summary"]["fixed"], [each["rule"] for each in report["findings"]]) == (1, ["unknown-field"])
 
-    def test_what_is_silenced_is_not_mended(self, afflint: Afflint) -> None:
+    def test_what_is_silenced_is_not_fixed(self, afflint: Afflint) -> None:
         silenced = POD.replace("# of the rack", "# afflint: ignore[wrong-type] -- as it was")
         path = write("pod.yaml", silenced)
         assert afflint("--fix").code == 0
@@ -126,9 +126,9 @@ class TestFix:
         assert path.read_text() == BOTH.replace("disktype: 1", 'disktype: "1"')
 
     def test_a_suppression_that_silences_nothing_goes(self, afflint: Afflint) -> None:
-        path = write("pod.yaml", MENDED.replace("  # of the rack", "  # afflint: ignore[wrong-type] -- why"))
+        path = write("pod.yaml", FIXED.replace("  # of the rack", "  # afflint: ignore[wrong-type] -- why"))
         assert afflint("--fix").code == 0
-        assert path.read_text() == MENDED.replace("  # of the rack", "")
+        assert path.read_text() == FIXED.replace("  # of the rack", "")
 
     def test_templates_are_left_alone(self, afflint: Afflint) -> None:
         chart = POD.replace("disktype: 1", 'disktype: 1\n    zone: "{{ .Values.zone }}"')
@@ -185,7 +185,7 @@ def test_line_ends_byte_order_marks_and_encodings_stay(afflint: Afflint, newline
     path = write("pod.yaml", "")
     path.write_bytes(encoded(POD))
     assert afflint("--fix").code == 0
-    assert path.read_bytes() == encoded(MENDED)
+    assert path.read_bytes() == encoded(FIXED)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
@@ -206,7 +206,7 @@ def test_a_diff_applies_whatever_the_encoding(tmp_path: Path, encoding: str, new
     assert made.returncode == 1
     apply = ["git", "apply", "-p0", "--whitespace=nowarn"] if tool == "git" else ["patch", "-p0", "--binary", "--fuzz=0"]
     subprocess.run(apply, cwd=tmp_path, input=made.stdout, check=True, env=clean_environment())
-    assert path.read_bytes() == encoded(MENDED)
+    assert path.read_bytes() == encoded(FIXED)
 
 
 class TestDiff:
@@ -233,7 +233,7 @@ class TestDiff:
         path = write("pod.yaml", POD.rstrip("\n").replace("\n", ending or "\n") + ending)
         diff = afflint("--diff").out
         subprocess.run(["git", "apply", "-p0", "--whitespace=nowarn"], input=diff.encode(), check=True, env=clean_environment())
-        assert path.read_bytes() == MENDED.rstrip("\n").replace("\n", ending or "\n").encode() + ending.encode()
+        assert path.read_bytes() == FIXED.rstrip("\n").replace("\n", ending or "\n").encode() + ending.encode()
 
     def test_it_excludes_reports(self, afflint: Afflint) -> None:
         for option in ("--statistics", "--write-baseline", "--format=json", "--output=x"):
@@ -248,12 +248,12 @@ class TestStandardInput:
         assert done.err.startswith("error[unknown-field]: unknown field `tolerationz`")
         assert not Path("pod.yaml").exists()
 
-    def test_it_stands_for_its_file_which_stays(self, afflint: Afflint) -> None:
+    def test_it_replaces_its_file_which_does_not_change(self, afflint: Afflint) -> None:
         path = write("pod.yaml", MISSPELT)
         done = afflint("--fix", "--stdin-filename", "pod.yaml", "-", ".", stdin=POD.encode())
-        assert (done.code, done.out, path.read_text()) == (0, MENDED, MISSPELT)
+        assert (done.code, done.out, path.read_text()) == (0, FIXED, MISSPELT)
 
-    @pytest.mark.parametrize("text", [MENDED, "", "no: manifest\n", "a: [", "\ufeff{{ if }}\r\n"])
+    @pytest.mark.parametrize("text", [FIXED, "", "no: manifest\n", "a: [", "\ufeff{{ if }}\r\n"])
     def test_what_needs_no_fix_goes_through(self, afflint: Afflint, text: str) -> None:
         assert afflint("--fix", "-", stdin=text.encode()).out == text
 
@@ -267,7 +267,7 @@ class TestStandardInput:
 
 
 class TestWriting:
-    """A file is mended as a whole or not at all, and keeps what else it is."""
+    """A file is fixed as a whole or not at all, and keeps its mode."""
 
     def test_its_mode_stays(self, afflint: Afflint) -> None:
         path = write("pod.yaml", POD)
@@ -280,15 +280,15 @@ class TestWriting:
         path = write("pod.yaml", POD)
         os.chown(path, 4711, 4712)
         assert afflint("--fix").code == 0
-        assert (path.stat().st_uid, path.stat().st_gid, path.read_text()) == (4711, 4712, MENDED)
+        assert (path.stat().st_uid, path.stat().st_gid, path.read_text()) == (4711, 4712, FIXED)
 
-    def test_a_link_stays_and_its_file_is_mended(self, afflint: Afflint) -> None:
+    def test_a_link_stays_and_its_file_is_fixed(self, afflint: Afflint) -> None:
         path = write("base/pod.yaml", POD)
         Path("link.yaml").symlink_to("base/pod.yaml")
         for arguments in (("link.yaml",), (".",), ("base", "link.yaml")):
             path.write_text(POD)
             assert afflint("--fix", *arguments).code == 0
-            assert (path.read_text(), os.readlink("link.yaml")) == (MENDED, "base/pod.yaml")
+            assert (path.read_text(), os.readlink("link.yaml")) == (FIXED, "base/pod.yaml")
 
     def test_no_link_in_a_folder_leads_out_of_it(self, afflint: Afflint) -> None:
         path = write("elsewhere/pod.yaml", POD)
@@ -299,18 +299,18 @@ class TestWriting:
         assert done.err == ("afflint: here/link.yaml is left unchanged: it is a symbolic link that leads out of the named folders\n")
         assert afflint("--fix", "here/link.yaml").code == 0
 
-    def test_of_hard_links_only_the_named_one_is_mended(self, afflint: Afflint) -> None:
+    def test_of_hard_links_only_the_named_one_is_fixed(self, afflint: Afflint) -> None:
         path = write("pod.yaml", POD)
         os.link("pod.yaml", "other.txt")
         assert afflint("--fix").code == 0
-        assert (path.read_text(), Path("other.txt").read_text()) == (MENDED, POD)
+        assert (path.read_text(), Path("other.txt").read_text()) == (FIXED, POD)
 
     def test_a_file_that_is_read_only(self, afflint: Afflint) -> None:
         path, other = write("pod.yaml", POD), write("zebra.yaml", POD)
         path.chmod(0o444)
         done = afflint("--fix")
         assert (done.code, done.err) == (2, "afflint: cannot fix 'pod.yaml': it is read-only\n")
-        assert (path.read_text(), other.read_text()) == (POD, MENDED)
+        assert (path.read_text(), other.read_text()) == (POD, FIXED)
         assert "Found 2 findings: fixed 1; remaining: 1 error." in done.out
 
     def test_a_file_that_has_changed_meanwhile(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def made(text: str, findings: list[Finding] | None = None) -> FixResult:
 
 
 def offer(edits: tuple[Edit, ...], *meant: Insert | Rename) -> Finding:
-    """A finding that nobody found, with a fix."""
+    """A finding with a fix."""
     return Finding(
         "label-not-on-template", "labels", "warning", "", "", "a.yaml", 0, edits[0].span, NO_OBJECT, "", fix=Fix(False, edits, meant)
     )

@@ -13,14 +13,14 @@ Files = dict[str, str] | str
 
 
 def pod(name: str, constraints: str, labels: str = "") -> str:
-    """A Pod with placement fields, given as they stand below ``spec``."""
+    """A Pod with placement fields, as they are below ``spec``."""
     lines = "".join(f"  {line}\n" if line else "\n" for line in constraints.strip("\n").split("\n"))
     head = f"apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n"
     return f"{head}{f'  labels: {{{labels}}}' if labels else '  labels: {}'}\nspec:\n  containers: [{{name: c, image: busybox}}]\n{lines}"
 
 
 def workload(name: str, constraints: str, labels: str, *, kind: str = "Deployment", own: str = "", replicas: int | None = None) -> str:
-    """A controller of pods with ``labels`` and placement fields as they stand below the pod's ``spec``; ``own`` are its own labels."""
+    """A controller of pods with ``labels`` and placement fields as they are below the pod's ``spec``; ``own`` are its own labels."""
     lines = "".join(f"      {line}\n" if line else "\n" for line in constraints.strip("\n").split("\n"))
     count = "" if replicas is None else f"  replicas: {replicas}\n"
     return (
@@ -328,7 +328,7 @@ topologySpreadConstraints:
     "servers of k3s, which take any pod": pod("web", 'nodeSelector: {node-role.kubernetes.io/control-plane: "true"}'),
     "an anti-affinity over a label that pods have too": workload("web", apart("app: web", "zone"), "app: web, zone: east", replicas=2),
     # 12. The same kind in another group, or in none.
-    "a kind of somebody else's": """
+    "a kind of another vendor": """
         apiVersion: batch.volcano.sh/v1alpha1
         kind: Job
         metadata: {name: train}
@@ -415,7 +415,7 @@ affinity:
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_what_healthy_repositories_do_on_purpose_is_no_warning(name: str) -> None:
+def test_what_healthy_repositories_do_on_purpose_is_not_a_warning(name: str) -> None:
     found = [each for each in lint(HEALTHY[name]) if each.severity != "info"]
     assert places(found) == [], [each.message for each in found]
 
@@ -447,7 +447,7 @@ def test_unrelated_applications_of_a_repository_do_not_accuse_each_other() -> No
 # The second list: found.
 
 MISTAKES: dict[str, tuple[Files, list[str]]] = {
-    "a dead term: the label stands in metadata.labels only": (
+    "a dead term: the label is in metadata.labels only": (
         {
             "server.yaml": """\
 apiVersion: apps/v1
@@ -756,7 +756,7 @@ def test_what_the_same_repositories_got_wrong_is_found(name: str) -> None:
     assert places(found) == expected, [each.message for each in found]
 
 
-def test_overriding_a_merged_value_is_no_more_than_an_info() -> None:
+def test_overriding_a_merged_value_is_at_most_an_info() -> None:
     """An idiom of YAML, which kubectl accepts; below the other key, the merge key sets another value for kubectl than for kustomize."""
     probes = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - name: web\n    image: web\n"

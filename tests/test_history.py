@@ -1,6 +1,6 @@
-"""Commits that mended a placement mistake in public repositories: found before, gone after. Needs manifests that lie beside the checkout.
+"""Commits that fixed a placement mistake in public repositories: found before, gone after. Needs manifests next to the checkout.
 
-Every commit of the collection stands in one of the tables, with the reason where there is nothing to find.
+Every commit of the collection is in one of the tables, with the reason where there is nothing to find.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from linting import findings_of
 from shared_material import shared
 
 # What was wrong: the commit, the file below before/ (or in the blob), each rule with its line. Blobs have no after.
-MENDED = [
+FIXED = [
     (
         "NVIDIA+gpu-operator/2d3c35448",
         "deployments/gpu-operator/values.yaml",
@@ -33,7 +33,7 @@ MENDED = [
     ),
 ]
 
-# Here it is the mending that brought the mistake in: anti-affinity over a label that stands in metadata.labels only.
+# Here the fix brought the mistake in: anti-affinity over a label that is in metadata.labels only.
 BROUGHT_IN = "argoproj+argo-cd/59443ad185"
 
 # And here there are two: a term without topologyKey, and two values that one label was to have at once.
@@ -43,7 +43,7 @@ TWO_MISTAKES = "rook+rook/blob-97bc0319a1"
 TWO_RELEASES = "bjw-s-labs+home-ops/79204764f5"
 
 NOTHING_TO_FIND = {
-    "NVIDIA+gpu-operator/e1863f270": "a toleration is missing for a taint of the GPU nodes: nothing in the manifests tells of the taint",
+    "NVIDIA+gpu-operator/e1863f270": "a toleration is missing for a taint of the GPU nodes: the manifests do not show the taint",
     "aws-samples+eks-workshop-v2/4306eaea": "a patch: its anti-affinity catches others only together with the manifests it patches",
     "bjw-s-labs+home-ops/1ebf2418d0": "a HelmRelease, whose values only its chart can read",
     "bjw-s-labs+home-ops/60bc2cd04e": "a HelmRelease",
@@ -61,7 +61,7 @@ def lint(folder: Path) -> list[Finding]:
     return findings_of(files, default_settings())
 
 
-@pytest.mark.parametrize("commit, file, mistakes", MENDED)
+@pytest.mark.parametrize("commit, file, mistakes", FIXED)
 def test_the_mistake_is_found_before_and_gone_after(commit: str, file: str, mistakes: list[tuple[str, int]]) -> None:
     folder = shared("corpus", "history", *commit.split("/"))
     before, after = folder / "before", folder / "after"
@@ -71,7 +71,7 @@ def test_the_mistake_is_found_before_and_gone_after(commit: str, file: str, mist
         assert {each.rule for each in lint(after)}.isdisjoint(rule for rule, _ in mistakes)
 
 
-def test_a_mending_that_brought_a_mistake_in() -> None:
+def test_a_fix_that_brought_a_mistake_in() -> None:
     folder = shared("corpus", "history", *BROUGHT_IN.split("/"))
     assert lint(folder / "before") == []
     found = sorted((each.file.rpartition("/")[2], each.rule, each.span.line) for each in lint(folder / "after"))
@@ -84,7 +84,7 @@ def test_two_mistakes_in_a_custom_resource() -> None:
     assert [(each.rule, each.span.line) for each in found] == [("empty-topology-key", 200), ("contradictory-selector", 210)]
 
 
-def test_two_releases_of_a_chart_of_which_one_was_corrected() -> None:
+def test_two_releases_of_a_chart_and_one_was_corrected() -> None:
     folder = shared("corpus", "history", *TWO_RELEASES.split("/"))
     found = {when: [(each.file.split("/")[-2], each.rule, each.span.line) for each in lint(folder / when)] for when in ("before", "after")}
     external, internal = (("external", "spread-misses-itself", 87), ("internal", "spread-misses-itself", 87))
@@ -100,4 +100,4 @@ def test_where_the_manifests_do_not_show_it_nothing_is_found(commit: str) -> Non
 def test_every_commit_of_the_collection_is_accounted_for() -> None:
     folder = shared("corpus", "history")
     there = {path.relative_to(folder).as_posix() for path in folder.glob("*/*")}
-    assert there == {*(commit for commit, *_ in MENDED), BROUGHT_IN, TWO_MISTAKES, TWO_RELEASES, *NOTHING_TO_FIND}
+    assert there == {*(commit for commit, *_ in FIXED), BROUGHT_IN, TWO_MISTAKES, TWO_RELEASES, *NOTHING_TO_FIND}

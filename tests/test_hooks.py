@@ -103,7 +103,7 @@ def test_the_changed_files_are_checked(repository: Callable[[str], Repository]) 
     assert MISTAKE in project.pre_commit("run", "afflint", expect=1)
 
 
-def test_a_commit_is_refused_until_it_is_mended(repository: Callable[[str], Repository]) -> None:
+def test_a_commit_is_refused_until_it_is_fixed(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint}")
     project.pre_commit("install")
     project.simulation_input(web=BAD)
@@ -138,7 +138,7 @@ def test_the_whole_repository_is_checked_when_any_manifest_changes(repository: C
     assert project.pre_commit("run", "--all-files").count("Passed") == 2
 
 
-def test_an_untracked_file_neither_stops_nor_mends_a_commit(repository: Callable[[str], Repository]) -> None:
+def test_an_untracked_file_neither_stops_nor_fixes_a_commit(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint-all}")
     project.pre_commit("install")
     project.simulation_input(web=GOOD)
@@ -167,7 +167,7 @@ def test_args_of_a_configuration_replace_the_format(repository: Callable[[str], 
     assert "::error file=web.yaml,line=9,col=15," in project.pre_commit("run", expect=1)
 
 
-def test_the_mending_hook_mends_and_ends_the_commit(repository: Callable[[str], Repository]) -> None:
+def test_the_fixing_hook_fixes_and_ends_the_commit(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint-fix}")
     project.pre_commit("install")
     project.simulation_input(web=BAD, values=VALUES)
@@ -181,7 +181,7 @@ def test_the_mending_hook_mends_and_ends_the_commit(repository: Callable[[str], 
     assert project.git("log", "--format=%s") == "web\n"
 
 
-def test_what_the_mending_hook_cannot_mend_it_reports(repository: Callable[[str], Repository]) -> None:
+def test_the_fixing_hook_reports_what_it_cannot_fix(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint-fix, args: [--format, concise, --ignore, labels]}")
     project.simulation_input(web=GOOD.replace("disktype: ssd", "-a-: ssd"))
     assert "web.yaml:9:5: error" in project.pre_commit("run", "afflint-fix", expect=1)

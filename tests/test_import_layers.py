@@ -68,7 +68,7 @@ def _imported_names(text: str) -> Iterator[tuple[str, int]]:
 
 
 def circle_in(imports: Imports) -> str:
-    """Return a sentence about a circle of imports; empty if there is none."""
+    """Return a sentence about a circle of imports; empty if there is no circle."""
     try:
         graphlib.TopologicalSorter(imports).prepare()
     except graphlib.CycleError as error:

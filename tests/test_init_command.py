@@ -1,4 +1,4 @@
-"""`afflint init`: what a first configuration says of a repository, that it holds as it stands, and that nothing is overwritten."""
+"""`afflint init`: what a first configuration says of a repository, that it is valid, and that nothing is overwritten."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(**files: str) -> None:
-    """Write files; a name stands for a path: ``a__b`` is a/b.yaml."""
+    """Write files by names that are paths: ``a__b`` is a/b.yaml."""
     for name, text in files.items():
         path = Path(*f"{name}.yaml".split("__"))
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def test_it_says_what_the_repository_shows(afflint: Afflint) -> None:
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of files are UTF-8 there")
-def test_names_that_are_no_utf8_are_not_named(afflint: Afflint, tmp_path: Path) -> None:
+def test_names_that_are_not_utf8_are_not_named(afflint: Afflint, tmp_path: Path) -> None:
     for name in (os.fsdecode(b"\xff"), "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "web.yaml").write_text(WEB)
@@ -189,7 +189,7 @@ def test_dry_run_prints_and_writes_nothing(afflint: Afflint) -> None:
     assert (done.code, done.err, sorted(os.listdir())) == (0, "", ["orders.yaml", "web.yaml"])
     Path("copy.yaml").write_text(done.out, encoding="utf-8")
     assert loaded("copy.yaml").context == ("/*.yaml",)
-    # What is there already is no reason to show nothing.
+    # An existing configuration does not prevent the output.
     afflint("init")
     assert afflint("init", "--dry-run").code == 0
 

@@ -177,7 +177,7 @@ def test_wrong_usage_names_the_nearest_word(words: list[str], message: str) -> N
     assert str(raised.value) == message
 
 
-def test_options_of_kubectl_are_told_from_those_of_afflint() -> None:
+def test_options_of_kubectl_are_distinguished_from_those_of_afflint() -> None:
     call = parse(["place", "--context=a", "--lose", "each:zone", "--kubeconfig", "--strange", "--only", "web"])
     assert call.connection == ("--context=a", "--kubeconfig", "--strange")
     assert call.arguments == ("--lose", "each:zone", "--only", "web")

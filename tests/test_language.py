@@ -22,12 +22,14 @@ PAGES = [
     *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")),
 ]
 MODULES = sorted(SOURCE.rglob("*.py"))
+COMMENTED = [ROOT / "pyproject.toml", *(ROOT / ".ci" / name for name in ("lock", "run", "tools"))]
+"""Files with comments after ``#`` that are not in Python."""
 SCHEMAS = sorted((ROOT / "schemas").glob("*.schema.json"))
 
 
 _ROW = re.compile(r"^\| (?P<avoid>[^|]+) \| [^|]+ \|$", re.MULTILINE)
 _QUOTED = re.compile(r"``[^`]*``|`[^`]*`|\"[^\"\n]*\"|“[^”]*”")
-# What is no prose of a page: front matter, fences, and the targets of links.
+# What is not prose on a page: front matter, fences, and the targets of links.
 _NOT_PROSE = re.compile(
     r"\A---\n.*?\n---\n|^(?P<fence>```+|~~~+).*?^(?P=fence)|\]\([^)]*\)|<[^>\s]+>|https?://\S+", re.MULTILINE | re.DOTALL
 )
@@ -36,11 +38,11 @@ _AVOIDED_IN_NAMES = frozenset(["told", "said", "mended", "mend", "anew", "nobody
 
 @cache
 def avoided_words() -> re.Pattern[str]:
-    """What finds each word and phrase in the first column of the table in the glossary; "there is no" is English."""
+    """Finds each word and phrase in the first column of the table in the glossary; "there is no" and "stand-in" are English."""
     table = GLOSSARY.read_text(encoding="utf-8").partition("## Words to avoid")[2]
     rows = [re.sub(r" \(.*?\)", "", row["avoid"]) for row in _ROW.finditer(table)]
     words = [word.strip() for row in rows for word in row.split(",") if row not in ("avoid", "---")]
-    return re.compile(rf"\b(?<!there )(?:{'|'.join(map(re.escape, words))})\b(?! longer)", re.IGNORECASE)
+    return re.compile(rf"\b(?<!there )(?:{'|'.join(map(re.escape, words))})\b(?! longer|-in\b)", re.IGNORECASE)
 
 
 def prose_of_module(path: Path) -> Iterator[tuple[int, str]]:
@@ -62,11 +64,26 @@ def prose_of_page(path: Path) -> Iterator[tuple[int, str]]:
     yield from enumerate(_NOT_PROSE.sub(lambda match: "\n" * match[0].count("\n"), text).splitlines(), 1)
 
 
+def comments_in(path: Path) -> Iterator[tuple[int, str]]:
+    """The comments of a shell script or TOML file."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        yield number, line.partition("# ")[2]
+
+
 def avoided(path: Path) -> list[str]:
     """Where a file uses a word to avoid, outside quotations and code."""
-    prose = prose_of_module(path) if path.suffix == ".py" else prose_of_page(path)
+    prose = {".py": prose_of_module, ".md": prose_of_page}.get(path.suffix, comments_in)(path)
     found = [(line, match[0]) for line, text in prose for match in avoided_words().finditer(_QUOTED.sub("", text))]
     return [f"{path.relative_to(ROOT)}:{line}: {word}" for line, word in found]
+
+
+def avoided_names(path: Path) -> list[str]:
+    """The names of classes, functions, parameters and variables in a module that have a word to avoid; those of tests are phrases."""
+    names = list(names_in(path))
+    words = [f"{line}: {name}" for line, name in names if _AVOIDED_IN_NAMES & {*name.lower().split("_")}]
+    return words + [
+        f"{line}: {name}" for line, name in names if name.startswith("test_") and avoided_words().search(name.replace("_", " "))
+    ]
 
 
 def names_in(path: Path) -> Iterator[tuple[int, str]]:
@@ -94,7 +111,20 @@ def test_schemas_use_the_words_of_the_glossary(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(SOURCE).as_posix())
 def test_modules_use_the_words_of_the_glossary(path: Path) -> None:
     assert avoided(path) == []
-    assert [f"{line}: {name}" for line, name in names_in(path) if _AVOIDED_IN_NAMES & {*name.lower().split("_")}] == []
+    assert avoided_names(path) == []
+
+
+@pytest.mark.parametrize("folder", ["tests", "tools", "bench", "website", "playground", ".ci"])
+def test_tests_and_tools_use_the_words_of_the_glossary(folder: str) -> None:
+    paths = sorted({*(ROOT / folder).rglob("*.py")} - {Path(__file__)})
+    assert paths
+    assert {str(path.relative_to(ROOT)): found for path in paths if (found := avoided(path) + avoided_names(path))} == {}
+
+
+@pytest.mark.parametrize("path", COMMENTED, ids=lambda path: path.name)
+def test_comments_of_other_files_use_the_words_of_the_glossary(path: Path) -> None:
+    assert any(text for _, text in comments_in(path))
+    assert avoided(path) == []
 
 
 def test_a_word_to_avoid_is_found() -> None:

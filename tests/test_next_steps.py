@@ -1,4 +1,4 @@
-"""After a first run without findings, a person sees what to run next; nobody else does."""
+"""After a first run without findings, a person sees what to run next, and a program does not."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_a_topology_key_that_no_node_carries_never_schedules(place: Place) -> No
     assert None not in done.nodes_of("Deployment customapp/cache")
 
 
-def test_that_kubevirt_labels_are_missing_everywhere_is_said(place: Place) -> None:
+def test_that_kubevirt_labels_are_missing_everywhere_is_reported(place: Place) -> None:
     notes = place(CUSTOMAPP, "--format", "json").plan["workloads"][0]["notes"]
     assert any("no node has the labels kubevirt.io/schedulable" in note for note in notes)
 
@@ -181,7 +181,7 @@ NO_NODES: list[str] = []
         pytest.param(["--format", "jsn"], {}, "--format: unknown value 'jsn'; did you mean 'json'?", id="no such format"),
     ],
 )
-def test_wrong_usage_is_said_on_one_line(place: Place, arguments: list[str], files: dict[str, str], complaint: str) -> None:
+def test_wrong_usage_is_reported_on_one_line(place: Place, arguments: list[str], files: dict[str, str], complaint: str) -> None:
     named = [] if "--nodes" in arguments or arguments is NO_NODES else ["--nodes", "nodes.yaml"]
     done = place("web.yaml", *named, *arguments, **files)
     assert (done.code, done.out) == (2, "")
@@ -207,7 +207,7 @@ def test_a_manifest_that_cannot_be_a_pod_is_a_problem_at_its_place_and_the_other
     assert done.code == 1
     assert done.err == "afflint: broken.yaml:15:20: `tolerations` must be a list, not a string\n"
     assert "2 of 2 replicas scheduled" in done.out
-    assert "2 of 4 replicas of 2 workloads scheduled" in done.out, "those that nobody can make were asked for"
+    assert "2 of 4 replicas of 2 workloads scheduled" in done.out, "those that cannot be created were asked for"
 
 
 def test_all_manifests_that_are_refused_take_one_line_in_the_report_and_one_beside_it(place: Place) -> None:
@@ -233,7 +233,7 @@ def test_what_the_api_server_refuses_has_no_pods_though_the_scheduler_could_read
     assert done.err == "afflint: web.yaml:15:44: a toleration does not support the operator `Is`\n"
 
 
-def test_what_somebody_silences_is_not_refused(place: Place) -> None:
+def test_a_suppressed_finding_does_not_stop_the_run(place: Place) -> None:
     silenced = IS.replace("Is}]", "Is}]  # afflint: ignore[unknown-operator]")
     done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=silenced)
     assert (done.code, done.err, done.nodes_of("Deployment shop/web")) == (0, "", ["w1", "w2"])
@@ -249,7 +249,7 @@ OF_SHOP = "openshift.io/node-selector of namespace shop"
 
 
 @pytest.mark.parametrize(
-    ("annotations", "selector", "nodes", "said"),
+    ("annotations", "selector", "nodes", "message"),
     [
         pytest.param(
             "openshift.io/node-selector: rack=r1", "", ["w1", "w2"], f"{OF_SHOP} adds rack=r1 to its nodeSelector", id="all have it"
@@ -296,13 +296,13 @@ OF_SHOP = "openshift.io/node-selector of namespace shop"
     ],
 )
 def test_a_namespace_gives_its_pods_a_node_selector_on_openshift(
-    place: Place, annotations: str, selector: str, nodes: list[str | None], said: str
+    place: Place, annotations: str, selector: str, nodes: list[str | None], message: str
 ) -> None:
     web = PROJECT.format(annotations=annotations) + WEB + (f"      nodeSelector: {{{selector}}}\n" if selector else "")
     done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=web)
     [found] = done.plan["workloads"]
     assert done.nodes_of("Deployment shop/web") == nodes
-    assert [*found["notes"], *([found["error"]] if found["error"] else [])] == (said.split("|") if said else [])
+    assert [*found["notes"], *([found["error"]] if found["error"] else [])] == (message.split("|") if message else [])
 
 
 def test_a_namespace_gives_its_pods_tolerations(place: Place) -> None:
@@ -324,17 +324,17 @@ def test_a_toleration_that_misses_by_a_slip_is_named(place: Place) -> None:
     assert "has the untolerated taint dedicated=databases:NoSchedule (the toleration says dedicated=database)" in " ".join(out.split())
 
 
-def test_a_file_that_is_named_and_holds_nothing_is_said(place: Place) -> None:
+def test_a_file_that_is_named_and_holds_nothing_is_reported(place: Place) -> None:
     done = place("web.yaml", "nodes.yaml", "notes.yaml", "--format", "json", notes="hello: x\n")
     assert done.plan["notes"][0] == "notes.yaml contains no manifest"
     assert done.code == 0
 
 
-def test_a_file_that_holds_nothing_in_a_folder_that_is_named_is_not_said(place: Place) -> None:
+def test_a_file_that_holds_nothing_in_a_folder_that_is_named_is_not_reported(place: Place) -> None:
     assert not [note for note in place(".", "--format", "json", notes="hello: x\n").plan["notes"] if "holds no" in note]
 
 
-def test_a_pod_that_is_passed_over_is_named_with_the_reason(place: Place) -> None:
+def test_a_pod_that_is_skipped_is_named_with_the_reason(place: Place) -> None:
     pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: handler, namespace: kubevirt}\nspec: {nodeSelector: {disk: ssd}}\n"
     done = place("web.yaml", "handler.yaml", "--nodes", "nodes.yaml", "--format", "json", handler=pod)
     [note] = [note for note in done.plan["notes"] if "skipped: " in note]
@@ -344,7 +344,7 @@ def test_a_pod_that_is_passed_over_is_named_with_the_reason(place: Place) -> Non
 # What happens to nodes.
 
 
-def test_what_fails_stays_and_what_its_removal_would_do_is_said_below(place: Place) -> None:
+def test_what_fails_stays_and_what_its_removal_would_do_is_reported_below(place: Place) -> None:
     """A failed node counts as an empty zone, as it does for the scheduler: `kubectl cordon` says the same."""
     apart, spread = WEB.split("      affinity:")[0], "      topologySpreadConstraints:\n"
     spread += "        - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, "
@@ -372,7 +372,7 @@ spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}
 """
 
 
-def test_a_drain_that_does_not_end_is_told_with_the_arithmetic_of_its_budget(place: Place) -> None:
+def test_a_drain_that_does_not_end_is_reported_with_the_arithmetic_of_its_budget(place: Place) -> None:
     done = place("web.yaml", "--nodes", "nodes.yaml", "--drain", "w1", web=WEB + BUDGET)
     assert done.code == 1
     assert done.out.split("\n\n")[-2].splitlines() == [
@@ -391,7 +391,7 @@ def test_all_replicas_at_once_interrupt_and_all_have_a_place_again(place: Place)
     assert done.out.endswith("1 drain: 1 interrupts a workload.\n")
 
 
-def test_how_long_a_failure_interrupts_is_told_by_the_tolerations_of_the_pods(place: Place) -> None:
+def test_how_long_a_failure_interrupts_follows_from_the_tolerations_of_the_pods(place: Place) -> None:
     one = WEB.replace("replicas: 2", "replicas: 1")
     done = place("web.yaml", "--nodes", "nodes.yaml", "--lose", "w1", web=one)
     assert "  node w1  interrupted  shop/web has no running replica for about 6 min; recreated: web-0 -> w2\n" in done.out
@@ -431,7 +431,7 @@ nodes:
 """
 
 
-def test_preferences_that_weigh_nothing_are_said_and_those_that_are_met_with_verbose_alone(place: Place) -> None:
+def test_preferences_that_weigh_nothing_are_reported_and_those_that_are_met_with_verbose_alone(place: Place) -> None:
     unmet = [
         "note: no node satisfies the preference zone In [east] (weight 75)",
         "note: 1 node satisfies the preference disk Exists (weight 5), but the pods cannot be scheduled there",
@@ -552,7 +552,7 @@ def test_workloads_in_the_file_of_the_nodes_are_placed(place: Place) -> None:
     assert done.nodes_of("Deployment shop/web") == ["w1", "w3"]
 
 
-def test_an_operating_system_that_no_node_tells_is_taken_for_granted_and_that_is_said(place: Place) -> None:
+def test_an_operating_system_that_no_node_reports_is_assumed_and_that_is_reported(place: Place) -> None:
     selecting = WEB.replace("      affinity:", "      nodeSelector: {kubernetes.io/os: linux}\n      affinity:")
     done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=selecting)
     assert done.code == 0
@@ -693,7 +693,7 @@ def test_domains_are_called_what_people_call_them(place: Place, key: str, title:
     assert f"  web-1 stays Pending: {reason}\n" in done.out
 
 
-def test_nodes_that_lack_a_label_are_said_to_lack_that(place: Place) -> None:
+def test_nodes_that_lack_a_label_are_reported_to_lack_it(place: Place) -> None:
     node = "apiVersion: v1\nkind: Node\nmetadata: {name: w1}\n"
     assert place("web.yaml", "--nodes", "nodes.yaml", "--by", "hostname", nodes=node).out.startswith(
         "1 node by hostname\n  no hostname  w1\n"
@@ -723,8 +723,8 @@ def test_the_page_is_dated_and_the_same_bytes_come_out_again_with_a_date_given(t
 
     first = page("1790000000")
     assert "<title>Placement: 1 workload on 2 nodes in 2 zones, 2026-09-21</title>" in first.stdout
-    told = "afflint place &#x27;my web.yaml&#x27; --nodes nodes.yaml --lose each:node --format html --exit-zero --no-config"
-    assert f'<p class="soft">2026-09-21 14:13 UTC: <code>{told}</code></p>' in first.stdout
+    command_line = "afflint place &#x27;my web.yaml&#x27; --nodes nodes.yaml --lose each:node --format html --exit-zero --no-config"
+    assert f'<p class="soft">2026-09-21 14:13 UTC: <code>{command_line}</code></p>' in first.stdout
     assert page("1790000000").stdout == first.stdout
     wrong = page("yesterday")
     assert (wrong.returncode, wrong.stdout) == (2, "")
@@ -773,7 +773,7 @@ def test_a_node_with_a_pod_of_an_unknown_machine_is_not_survived(place: Place, a
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_static_pods_and_finished_ones_are_no_loss(place: Place, action: str) -> None:
+def test_static_pods_and_finished_ones_are_not_a_loss(place: Place, action: str) -> None:
     done = place("--nodes", "nodes.yaml", "--pods", "running.yaml", action, "w2", web=None, running=RUNNING)
     assert (done.code, "survives" in done.out, "not evaluated" in done.out) == (0, True, False)
 
@@ -794,8 +794,8 @@ def test_json_and_the_page_name_the_pods_that_are_not_evaluated(place: Place) ->
     assert UNKNOWN in page
     done = place("web.yaml", *asked, "--format", "json", running=RUNNING)
     assert done.code == 1
-    told = {loss["what"]: (loss["worst"], loss["unjudged"]) for loss in done.plan["losses"]}
-    assert told == {"node w1": ("degraded", 1), "node w2": ("degraded", 0)}
+    worst = {loss["what"]: (loss["worst"], loss["unjudged"]) for loss in done.plan["losses"]}
+    assert worst == {"node w1": ("degraded", 1), "node w2": ("degraded", 0)}
 
 
 def test_a_drain_that_an_unknown_pod_blocks_has_judged_that_pod(place: Place) -> None:
@@ -878,7 +878,7 @@ def test_nodes_may_come_from_standard_input(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "afflint: standard input (`-`) can be named only once\n")
 
 
-def test_settings_of_kubevirt_are_not_passed_over_and_each_patch_is_named_once(place: Place) -> None:
+def test_settings_of_kubevirt_are_not_skipped_and_each_patch_is_named_once(place: Place) -> None:
     kubevirt = (
         "apiVersion: kubevirt.io/v1\nkind: KubeVirt\nmetadata: {name: kubevirt, namespace: kubevirt}\n"
         "spec: {infra: {nodePlacement: {nodeSelector: {rack: r1}}}, workloads: {nodePlacement: {nodeSelector: {rack: r1}}}}\n"
@@ -990,7 +990,7 @@ def test_the_table_lists_preempted_pods(place: Place) -> None:
     assert "stays on its node" not in done.out
 
 
-def test_devices_that_no_node_has_and_resource_claims_are_said_at_the_workload(place: Place) -> None:
+def test_devices_that_no_node_has_and_resource_claims_are_reported_at_the_workload(place: Place) -> None:
     gpu = REQUESTS.replace("cpu: 3", "nvidia.com/gpu: 1").replace(
         "{containers", "{resourceClaims: [{name: a, resourceClaimName: b}], containers"
     )

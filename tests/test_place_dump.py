@@ -195,7 +195,7 @@ def test_a_replica_set_without_its_deployment_is_a_workload(tmp_path: Path) -> N
     assert done.replicas == {"ReplicaSet shop/web-5d8f7": RUN["Deployment shop/web"]}
 
 
-def test_a_job_of_a_cron_job_and_a_machine_of_a_vm_are_no_workloads_of_their_own(tmp_path: Path) -> None:
+def test_a_job_of_a_cron_job_and_a_machine_of_a_vm_are_not_workloads_of_their_own(tmp_path: Path) -> None:
     job = {"template": template("nightly", restartPolicy="Never")}
     machine = stored(
         "VirtualMachine", "erp", version="kubevirt.io/v1", spec={"runStrategy": "Always", "template": {"spec": MACHINE["spec"]}}
@@ -272,7 +272,7 @@ def test_trimmed_pods_of_a_dump_are_running_pods(tmp_path: Path, shown_by: str) 
 
 
 def test_pods_that_nothing_shows_to_run_are_manifests(tmp_path: Path) -> None:
-    """A Pod in the stream of nodes is never passed over: without any sign of a cluster it is a manifest to schedule."""
+    """A Pod in the stream of nodes is never skipped: without any sign of a cluster it is a manifest to schedule."""
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tool"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     done = place(tmp_path, "--nodes", "-", "--format", "json", piped=dump(*NODES, manifest))
     assert [key for key, replicas in done.replicas.items() if replicas] == ["Pod default/tool"]

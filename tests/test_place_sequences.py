@@ -124,9 +124,9 @@ def test_a_drain_during_a_failure(folder: Path, afflint: Afflint) -> None:
 )
 def test_mistakes_are_one_line(folder: Path, afflint: Afflint, words: list[str], message: str) -> None:
     assert folder.is_dir()
-    code, said = place(afflint, *words)
+    code, messages = place(afflint, *words)
     assert code == 2
-    assert said.removeprefix("afflint: ").partition("; did you")[0] == message.partition("; did you")[0]
+    assert messages.removeprefix("afflint: ").partition("; did you")[0] == message.partition("; did you")[0]
 
 
 ALONE = """\

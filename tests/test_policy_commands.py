@@ -1,4 +1,4 @@
-"""Policies on the command line: what `check`, `rule` and `config` say of them, in every format that tells of rules."""
+"""Policies on the command line: what `check`, `rule` and `config` print about them, in every format that shows rules."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ class TestCheck:
     def test_they_are_selected_like_rules(self, afflint: Afflint, arguments: tuple[str, ...], code: int) -> None:
         assert afflint("check", *arguments).code == code
 
-    def test_a_slip_is_told_from_them(self, afflint: Afflint) -> None:
+    def test_a_slip_is_distinguished_from_them(self, afflint: Afflint) -> None:
         done = afflint("check", "--ignore", "no-host")
         assert (done.code, done.err) == (2, "afflint: --ignore: unknown value 'no-host'; did you mean 'no-hosts'?\n")
 
-    def test_a_selection_that_leaves_all_of_them_out_is_told(self, afflint: Afflint, project: Path) -> None:
+    def test_a_selection_that_leaves_all_of_them_out_is_reported(self, afflint: Afflint, project: Path) -> None:
         (project / ".afflint.yaml").write_text(f"select: [admission]\n{POLICIES}")
         assert "no policy is selected: `select` replaces all rules that are on by default" in afflint("check").err
         (project / ".afflint.yaml").write_text(f"select: [admission]\nextend-select: [weights]\n{POLICIES}")
@@ -94,7 +94,7 @@ class TestCheck:
 
 
 class TestRule:
-    def test_they_stand_beside_the_others(self, afflint: Afflint) -> None:
+    def test_they_are_next_to_the_others(self, afflint: Afflint) -> None:
         table = afflint("rule").out
         assert "\npolicy\n  no-hosts" in table
         lines = [line.split() for line in table.splitlines() if line.startswith(("  no-hosts", "  weights"))]
@@ -127,7 +127,7 @@ class TestRule:
         assert afflint("rule", "no-hosts").out.startswith("no-hosts  policy, info\n")
         assert afflint("rule", "weights").out.startswith("weights  policy, error, ")
 
-    def test_a_check_is_no_rule(self, afflint: Afflint) -> None:
+    def test_a_check_is_not_a_rule(self, afflint: Afflint) -> None:
         done = afflint("rule", "required-spread")
         assert (done.code, done.out) == (2, "")
         assert "`required-spread` is a policy check, not a rule" in done.err
@@ -135,10 +135,15 @@ class TestRule:
         assert "`afflint rule policy`" in done.err
 
     def test_as_data(self, afflint: Afflint) -> None:
-        told = json.loads(afflint("rule", "no-hosts", "--format", "json").out)
-        assert (told["name"], told["category"], told["severity"], told["default"]) == ("no-hosts", "policy", "error", True)
+        described = json.loads(afflint("rule", "no-hosts", "--format", "json").out)
+        assert (described["name"], described["category"], described["severity"], described["default"]) == (
+            "no-hosts",
+            "policy",
+            "error",
+            True,
+        )
 
-    def test_a_configuration_with_mistakes_is_no_reason_to_keep_silent(self, afflint: Afflint, project: Path) -> None:
+    def test_a_configuration_with_mistakes_does_not_prevent_the_report(self, afflint: Afflint, project: Path) -> None:
         (project / ".afflint.yaml").write_text("policies: [{name: a, check: b}]\n")
         done = afflint("rule")
         assert done.code == 0
@@ -153,10 +158,10 @@ def test_config_shows_each_with_its_origin(afflint: Afflint) -> None:
 
 
 @pytest.mark.parametrize(
-    "said, shown", [("", "auto"), ("nodes: auto\n", "auto"), ("nodes: none\n", "[none]"), ("nodes: n.yaml\n", "[n.yaml]")]
+    "text, shown", [("", "auto"), ("nodes: auto\n", "auto"), ("nodes: none\n", "[none]"), ("nodes: n.yaml\n", "[n.yaml]")]
 )
-def test_config_shows_where_nodes_come_from(afflint: Afflint, project: Path, said: str, shown: str) -> None:
-    (project / ".afflint.yaml").write_text(said + POLICIES)
+def test_config_shows_where_nodes_come_from(afflint: Afflint, project: Path, text: str, shown: str) -> None:
+    (project / ".afflint.yaml").write_text(text + POLICIES)
     assert {line.split()[0]: line.split()[1] for line in afflint("config").out.splitlines()}["nodes"] == shown
 
 
@@ -167,7 +172,7 @@ class TestWithoutNodes:
     def outcome(self, project: Path) -> None:
         (project / ".afflint.yaml").write_text("policies:\n- {name: placed, check: fits}\n")
 
-    def test_that_is_told(self, afflint: Afflint) -> None:
+    def test_that_is_reported(self, afflint: Afflint) -> None:
         done = afflint("check", "--quiet")
         assert (done.code, done.err) == (0, "afflint: no nodes are known, so `placed` is not evaluated: name the nodes with --nodes\n")
 

@@ -154,7 +154,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.skipif(os.name == "nt", reason="the programs that render are shell scripts")
 @pytest.mark.parametrize("command", sorted({*commands()}))
-def test_a_command_is_no_wrong_usage(project: Path, command: str) -> None:
+def test_a_command_is_correct_usage(project: Path, command: str) -> None:
     environment = clean_environment(PATH=f"{project / 'bin'}{os.pathsep}{os.environ['PATH']}")
     manifest = (project / "deploy" / "web.yaml").read_bytes()
     words = shlex.split(command.replace("worker-1", "elsewhere"))[1:]
@@ -172,10 +172,10 @@ def test_a_command_is_no_wrong_usage(project: Path, command: str) -> None:
     if "--diff" in words:
         assert done.stderr.startswith(b"Would fix "), "beside the diff"
         return
-    # Placing the whole folder, the mistakes of examples/shop included, tells what could not be read.
-    told = done.stderr.decode().splitlines() if words == ["place"] else []
-    assert all(line.startswith("afflint: examples/shop/") for line in told)
-    assert told or done.stderr == b""
+    # Placing the whole folder reports what could not be read: the mistakes of examples/shop.
+    messages = done.stderr.decode().splitlines() if words == ["place"] else []
+    assert all(line.startswith("afflint: examples/shop/") for line in messages)
+    assert messages or done.stderr == b""
 
 
 def test_the_exit_code_that_it_promises() -> None:
@@ -211,9 +211,9 @@ def test_the_configuration_is_one(tmp_path: Path) -> None:
     (tmp_path / "placement-rules.yaml").write_text("complete: true\n", encoding="utf-8")
     [shown] = re.findall(r"^```yaml\n(# \.afflint\.yaml\n.*?)^```$", text(), re.MULTILINE | re.DOTALL)
     (below / ".afflint.yaml").write_text(shown, encoding="utf-8")
-    told = [line.split() for line in run((*AFFLINT, "config"), below).splitlines()]
-    assert ["complete", "false", ".afflint.yaml:5:1"] in told
-    assert ["severity.label-not-on-template", "error", ".afflint.yaml:8:3"] in told
+    messages = [line.split() for line in run((*AFFLINT, "config"), below).splitlines()]
+    assert ["complete", "false", ".afflint.yaml:5:1"] in messages
+    assert ["severity.label-not-on-template", "error", ".afflint.yaml:8:3"] in messages
 
 
 def test_the_suppressions_silence_and_are_all_needed(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_no_section_of_a_help_is_too_long_to_look_through() -> None:
             assert {title: len(options) for title, options in command.sections.items() if len(options) > 12} == {}, name
 
 
-def test_each_option_stands_in_one_section_of_the_help() -> None:
+def test_each_option_is_in_one_section_of_the_help() -> None:
     context = click.Context(cli)
     for name in COMMANDS:
         command = cli.get_command(context, name)

@@ -1,4 +1,4 @@
-"""A release: version, changelog and tag agree, new rules begin in preview, and whoever reports something is asked for what it takes.
+"""A release: version, changelog and tag agree, new rules begin in preview, and the issue forms ask for what is needed.
 
 The last tests execute the steps of the release workflow that build: they need the package index, and npm for the extension.
 """
@@ -52,20 +52,20 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def test_the_changelog_has_its_form_the_newest_first() -> None:
-    told = RELEASE["sections"](CHANGELOG)
-    versions = [numbers(version) for version in told if version != "Unreleased"]
+    sections = RELEASE["sections"](CHANGELOG)
+    versions = [numbers(version) for version in sections if version != "Unreleased"]
     assert versions == sorted({*versions}, reverse=True)
-    assert [*told][:1] == ["Unreleased"] or versions[0] == numbers(__version__)
+    assert [*sections][:1] == ["Unreleased"] or versions[0] == numbers(__version__)
     assert all(version <= numbers(__version__) for version in versions), "the version is raised before a release"
 
 
 def test_what_is_not_released_is_a_version_of_its_own() -> None:
     """Once a version is released, the next entry under Unreleased comes with the next number."""
-    told = RELEASE["sections"](CHANGELOG)
-    assert not (told.get("Unreleased") and __version__ in told)
+    sections = RELEASE["sections"](CHANGELOG)
+    assert not (sections.get("Unreleased") and __version__ in sections)
 
 
-def test_the_version_stands_in_one_place() -> None:
+def test_the_version_is_in_one_place() -> None:
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert RELEASE["version_of"](PACKAGE) == __version__
     assert 'dynamic = ["version"]' in project
@@ -119,7 +119,7 @@ def test_a_new_rule_begins_in_preview() -> None:
     assert on_too_early(rules(), __version__, oldest) == []
 
 
-def test_rules_that_are_on_at_once_are_told() -> None:
+def test_rules_that_are_on_at_once_are_reported() -> None:
     some = {name: rules()[name]._replace(since="0.2.0") for name in ("affinity-cycle", "wrong-type", "hard-anti-affinity-topology")}
     assert on_too_early(some, "0.2.0", "0.1.0") == ["affinity-cycle"]
     assert on_too_early(some, "0.3.0", "0.1.0") == []

@@ -43,8 +43,8 @@ LAB = CART.replace("cart", "lab").replace("shop", "lab")
 SPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {team: market}}\n"
 
 
-class Told(Done):
-    """What a report in JSON tells."""
+class ReportRun(Done):
+    """A run with its report in JSON."""
 
     @property
     def states(self) -> dict[str, dict[str, str]]:
@@ -60,7 +60,7 @@ class Told(Done):
         return {each["object"]["name"]: (each["since"] or "") if each["known"] else None for each in unmet}
 
 
-Afflint = Callable[..., Told]
+Afflint = Callable[..., ReportRun]
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def afflint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, afflint: Callable[.
     monkeypatch.setenv("AFFLINT_NO_CACHE", "1")
     for name, text in {".afflint.yaml": CONFIG, "web.yaml": WEB, "cart.yaml": CART, "lab.yaml": LAB}.items():
         Path(name).write_text(text, encoding="utf-8")
-    return lambda *words: Told(*afflint(*words))
+    return lambda *words: ReportRun(*afflint(*words))
 
 
 def test_all_workloads_are_asked(afflint: Afflint) -> None:
@@ -100,14 +100,14 @@ def test_what_is_silenced_is_excepted_unless_it_is_mandatory(afflint: Afflint) -
     assert afflint("report", "--format", "json").states["has-team"]["cart"] == "excepted"
 
 
-def test_since_when_the_baseline_tells(afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_baseline_says_since_when(afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(".afflint.yaml").write_text(CONFIG + "baseline: known.json\n", encoding="utf-8")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1756800000")
     assert afflint("check", "--write-baseline").code == 0
     assert afflint("report", "--format", "json").since == {"web": "2025-09-02", "cart": "2025-09-02"}
     Path("new.yaml").write_text(WEB.replace("web", "new"), encoding="utf-8")
     assert afflint("report", "--format", "json").since["new"] is None
-    # What was known keeps its day when the baseline is written anew, also in a file that has moved; what is new has that of today.
+    # What was known keeps its day when the baseline is rewritten, also in a file that has moved; what is new has that of today.
     Path("web.yaml").rename("moved.yaml")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795300000")
     afflint("check", "--write-baseline")
@@ -125,7 +125,7 @@ def test_baselines_of_before_have_no_days(afflint: Afflint) -> None:
     Path("known.json").write_text(json.dumps(entries), encoding="utf-8")
     assert afflint("check").code == 0
     assert afflint("report", "--format", "json").since == {"web": "", "cart": ""}
-    # Nobody knows when they came: that they were known today is not since when.
+    # It is unknown since when they exist: today they were only recorded.
     afflint("check", "--write-baseline")
     assert "since" not in Path("known.json").read_text(encoding="utf-8")
 
@@ -155,7 +155,7 @@ def test_pods_of_operators_are_workloads(afflint: Afflint) -> None:
     assert (states["good"], states["bad"]) == ("met", "unmet")
 
 
-def test_patches_are_no_workloads(afflint: Afflint) -> None:
+def test_patches_are_not_workloads(afflint: Afflint) -> None:
     Path("kustomization.yaml").write_text("resources: [cart.yaml]\npatches: [{path: web.yaml}]\n", encoding="utf-8")
     assert "web" not in afflint("report", "--format", "json").states["has-team"]
 
@@ -239,7 +239,7 @@ def test_a_policy_without_a_result_is_undecided(afflint: Afflint) -> None:
 @needs_cel
 def test_a_workload_without_a_result_does_not_meet_the_policy(afflint: Afflint) -> None:
     Path(".afflint.yaml").write_text(
-        "policies: [{name: said, check: expression, params: {expression: 'object.spec.nobody == 1 || object.metadata.name == \"web\"'}}]\n",
+        "policies: [{name: said, check: expression, params: {expression: 'object.spec.absent == 1 || object.metadata.name == \"web\"'}}]\n",
         encoding="utf-8",
     )
     done = afflint("report", "--format", "json")
@@ -277,7 +277,7 @@ def test_what_is_rendered_counts_by_root(afflint: Afflint, monkeypatch: pytest.M
     [keys, _] = json.loads(done.out)["policies"]
     of_web = [each for each in keys["workloads"] if each["object"]["name"] == "web"]
     assert [(each["object"]["namespace"], each["state"]) for each in of_web] == [("production", "unmet"), ("staging", "unmet")]
-    # Where it is written stands for both.
+    # The position is that of both.
     assert {(breach["file"], breach["line"]) for each in of_web for breach in each["breaches"]} == {("base/web.yaml", 10)}
     Path("base/web.yaml").write_text(f"# afflint: ignore-file[known-keys]\n{text}", encoding="utf-8")
     [keys, _] = json.loads(afflint("report", "--render=kustomize", "--format", "json").out)["policies"]

@@ -116,7 +116,7 @@ SILENT: list[tuple[str, str, str | None]] = [
     ("invalid-label-value", pod(preference(expression("a", "In", "[a b]"))), "unparsable-preference"),
     ("invalid-label-value", pod(node_terms(f"{{{expression('a', 'Exists', '[a b]')}}}")), "operator-values-mismatch"),
     ("invalid-label-value", pod("nodeSelector: {a: true}"), "wrong-type"),
-    ("invalid-match-field", pod(node_terms("{matchFields: [{key: metadata.name, operator: In, values: [nobody]}]}")), None),
+    ("invalid-match-field", pod(node_terms("{matchFields: [{key: metadata.name, operator: In, values: [nowhere]}]}")), None),
     ("invalid-scheduling-field", machine("nodeName: N"), "unknown-field"),
     ("invalid-suppression", "# afflint: ignore[nonsense]\napiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n", None),
     ("invalid-toleration", pod("tolerations: [{key: a, operator: Is, value: b}]"), "unknown-operator"),

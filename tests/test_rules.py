@@ -38,7 +38,7 @@ def test_an_example_gives_exactly_the_findings_that_it_marks(example: Example) -
 
 
 @each_page
-def test_a_page_shows_the_mistake_and_its_mending(name: str) -> None:
+def test_a_page_shows_the_mistake_and_its_fix(name: str) -> None:
     verdicts = [example.bad for example in rule_pages.page(name).examples]
     assert True in verdicts
     assert False in verdicts
@@ -49,7 +49,7 @@ def test_a_page_shows_the_mistake_and_its_mending(name: str) -> None:
 def test_messages_and_helps_read_like_all_others(example: Example) -> None:
     for finding in findings_in(example.text, example.rule):
         assert finding.message.strip()
-        assert not finding.message.endswith("."), "a message is no sentence and has no full stop"
+        assert not finding.message.endswith("."), "a message is not a sentence and has no full stop"
         assert finding.help.endswith("."), "a help is a sentence"
         assert "TODO" not in finding.help
         assert len(finding.help) <= LONGEST_HELP
@@ -63,13 +63,13 @@ def test_the_page_says_what_kind_of_fix_its_examples_are_offered(name: str) -> N
 
 
 @each_bad_example
-def test_a_fix_mends_what_it_is_offered_for(example: Example) -> None:
+def test_a_fix_resolves_its_finding(example: Example) -> None:
     found = findings_in(example.text, example.rule)
     fixes = [finding.fix for finding in found if finding.fix is not None]
-    mended = edited(example.text, [edit for fix in fixes for edit in fix.edits])
-    remaining = [finding for finding in findings_in(mended, example.rule) if finding.fix is not None]
+    fixed = edited(example.text, [edit for fix in fixes for edit in fix.edits])
+    remaining = [finding for finding in findings_in(fixed, example.rule) if finding.fix is not None]
     assert remaining == []
-    assert len(findings_in(mended, example.rule)) == len(found) - len(fixes)
+    assert len(findings_in(fixed, example.rule)) == len(found) - len(fixes)
 
 
 # The pages.
@@ -83,7 +83,7 @@ def test_front_matter_has_the_known_keys(name: str) -> None:
 
 
 @each_page
-def test_sections_stand_in_order_under_the_name_of_the_rule(name: str) -> None:
+def test_sections_are_in_order_under_the_name_of_the_rule(name: str) -> None:
     page = rule_pages.page(name)
     own = registry.rules()[name].category == "afflint"
     sources = [] if own else ["## Sources"]
@@ -135,7 +135,7 @@ def test_the_first_paragraph_is_one_sentence(name: str) -> None:
 
 
 @each_page
-def test_the_remedy_can_stand_alone(name: str) -> None:
+def test_the_remedy_is_a_short_sentence(name: str) -> None:
     remedy = registry.rules()[name].remedy()
     assert remedy.endswith(".")
     assert "TODO" not in remedy

@@ -1,6 +1,6 @@
-"""Advice that guides about the placement of virtual machines give: whoever does the opposite is told so, and where.
+"""Advice from guides about the placement of virtual machines: manifests that do the opposite are reported, with the position.
 
-Each row is one piece of advice: manifests that go against it, the finding they get, and the same manifests mended, which get none.
+Each row is one piece of advice: manifests that go against it, the finding they get, and the same manifests fixed, which get none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Files = dict[str, str] | str
 
 
 class Advice(NamedTuple):
-    """Manifests against the advice, the place and rule of the finding, and the manifests mended."""
+    """Manifests against the advice, the position and rule of the finding, and the fixed manifests."""
 
     bad: Files
     expected: list[str]
@@ -26,7 +26,7 @@ class Advice(NamedTuple):
 
 
 def virtual_machine(name: str, *constraints: str, own: str = "", template: str = "", strategy: str = "Always") -> str:
-    """A VirtualMachine; ``own`` and ``template`` are metadata in flow style, the constraints stand from line 9 on."""
+    """A VirtualMachine; ``own`` and ``template`` are metadata in flow style, the constraints are from line 9 on."""
     lines = "".join(f"      {line}\n" for line in constraints)
     return f"""\
 apiVersion: kubevirt.io/v1
@@ -43,7 +43,7 @@ spec:
 
 
 def term(kind: str, selector: str, key: str) -> tuple[str, ...]:
-    """A required pod (anti-)affinity term, whose topology key stands in the fifth line."""
+    """A required pod (anti-)affinity term, whose topology key is on the fifth line."""
     label, value = selector.split(": ")
     return (
         "affinity:",
@@ -68,7 +68,7 @@ def preferred(key: str, weight: str = "100") -> tuple[str, ...]:
 
 HOST, ZONE, LABELLED = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "labels: {app: ledger}"
 
-# Three virtual machines: a report beside the ledger, an audit away from it. The label of the ledger stands where it reaches no pod.
+# Three virtual machines: a report beside the ledger, an audit away from it. The label of the ledger is where it reaches no pod.
 LAB = {
     "report.yaml": virtual_machine("report", *term("podAffinity", "app: ledger", HOST), strategy="Manual"),
     "audit.yaml": virtual_machine("audit", *term("podAntiAffinity", "app: ledger", HOST), strategy="Manual"),
@@ -343,20 +343,20 @@ ADVICE: dict[str, Advice] = {
 
 
 @pytest.mark.parametrize("advice", ADVICE)
-def test_whoever_goes_against_it_is_told(advice: str) -> None:
+def test_manifests_against_the_advice_are_reported(advice: str) -> None:
     row = ADVICE[advice]
     found = lint(row.bad, also=row.also)
     assert places(found) == row.expected, [each.message for each in found]
 
 
 @pytest.mark.parametrize("advice", ADVICE)
-def test_whoever_follows_it_is_left_alone(advice: str) -> None:
+def test_manifests_that_follow_the_advice_are_not_reported(advice: str) -> None:
     row = ADVICE[advice]
     found = lint(row.good, also=row.also)
     assert places(found) == [], [each.message for each in found]
 
 
-def test_where_the_label_stands_the_selectors_are_named_that_ask_for_it() -> None:
+def test_at_the_label_the_selectors_that_need_it_are_named() -> None:
     (found,) = lint({**LAB, "ledger.yaml": MISPLACED})
     assert found.message == (
         "the label `app: ledger` is set only on the VirtualMachine itself, not on its pods;"

@@ -27,7 +27,7 @@ def test_elsewhere_the_encoding_of_the_system_holds_and_what_it_lacks_is_escaped
     assert printed("日本 ü\n", windows=False, encoding="ascii") == b"\\u65e5\\u672c \\xfc\r\n"
 
 
-def test_whoever_asks_for_an_encoding_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_encoding_that_is_asked_for_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
     assert printed("ü 日\n", windows=True) == b"\xfc \\u65e5\r\n"
 

@@ -43,7 +43,7 @@ def test_every_package_is_one_version_with_hashes(name: str) -> None:
 
 @each_lock
 def test_no_index_is_named(name: str) -> None:
-    """Whoever installs may use a mirror."""
+    """The user may install from a mirror."""
     assert "://" not in LOCKS[name]
     assert "--index-url" not in LOCKS[name]
 

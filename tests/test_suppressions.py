@@ -124,7 +124,7 @@ def test_on_a_line_of_its_own_it_covers_the_next_node_and_all_below_it() -> None
     assert found(before(5, "# afflint: ignore[admission]")) == []
 
 
-def test_comments_and_blank_lines_may_stand_between_it_and_the_node() -> None:
+def test_comments_and_blank_lines_may_be_between_it_and_the_node() -> None:
     text = POD.replace("  nodeSelector:", "  # afflint: ignore[wrong-type]\n\n  # more about it\n  nodeSelector:")
     assert found(text) == ["13:25 invalid-toleration"]
 
@@ -159,7 +159,7 @@ def test_behind_the_last_node_it_covers_nothing() -> None:
     assert found(POD + "  # afflint: ignore[wrong-type]\n") == [*ALL, "13:3 unused-suppression"]
 
 
-def test_a_document_is_covered_from_wherever_the_comment_stands() -> None:
+def test_a_comment_anywhere_in_a_document_covers_the_document() -> None:
     for line in (1, 6, 12):
         text = before(line, "# afflint: ignore-document[wrong-type]")
         remaining = found(text)
@@ -168,7 +168,7 @@ def test_a_document_is_covered_from_wherever_the_comment_stands() -> None:
     assert found(two) == [*ALL, "34:8 wrong-type", "35:8 wrong-type", "37:25 invalid-toleration"]
 
 
-def test_a_file_is_covered_from_wherever_the_comment_stands() -> None:
+def test_a_comment_anywhere_in_a_file_covers_the_file() -> None:
     comment = "# afflint: ignore-file[wrong-type] -- rendered"
     expected = ["10:25 invalid-toleration", "23:25 invalid-toleration"]
     assert found(f"{POD}---\n{POD}{comment}\n") == expected
@@ -225,9 +225,9 @@ def test_an_annotation_covers_no_other_object_on_its_line() -> None:
     text = f"{{apiVersion: v1, kind: List,\nitems: [{one}, {two}, {one}]}}\n"
     first = 1 + len("items: [") + one.index("5}")
     assert found(text) == [f"2:{first} wrong-type", f"2:{first + len(one) + len(two) + 4} wrong-type"]
-    # What is used is told by the same places.
-    mended = text[: text.index("a: 5")] + "b: x" + text[text.index("a: 5") + 4 :]
-    assert found(mended.replace(two, two.replace("a: 5", "a: x"))) == [
+    # Used suppressions are found at the same positions.
+    fixed = text[: text.index("a: 5")] + "b: x" + text[text.index("a: 5") + 4 :]
+    assert found(fixed.replace(two, two.replace("a: 5", "a: x"))) == [
         f"2:{before_it + 1 + two.index(chr(39))} unused-suppression",
         f"2:{first + len(one) + len(two) + 4} wrong-type",
     ]
@@ -248,13 +248,13 @@ def test_line_breaks_and_marks_do_not_matter(newline: str, mark: str) -> None:
     assert found(mark + (POD + "# afflint: ignore-document[wrong-type]\n").replace("\n", newline)) == ALL[2:]
 
 
-def test_a_value_that_stands_elsewhere_is_silenced_where_it_stands() -> None:
+def test_a_value_that_is_defined_elsewhere_is_silenced_there() -> None:
     text = POD.replace("a: 5", "a: &five 5").replace("b: 6", "b: *five")
     assert found(text)[:2] == ["7:14 wrong-type", "7:14 wrong-type"]
     assert found(at(7, " # afflint: ignore[wrong-type]", text)) == ["10:25 invalid-toleration"]
 
 
-# What is no comment.
+# What is not a comment.
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_an_annotation_that_is_misspelt_is_a_finding_of_its_own() -> None:
     assert "5:37 invalid-suppression" in found(text)
 
 
-def test_the_rules_that_are_known_are_silenced_all_the_same() -> None:
+def test_the_rules_that_are_known_are_still_silenced() -> None:
     assert found(at(7, " # afflint: ignore[wrong-type, qqq]")) == ["7:10 invalid-suppression", *ALL[1:]]
 
 

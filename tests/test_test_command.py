@@ -63,7 +63,7 @@ def test_a_page_that_is_called_like_a_rule_is_about_it(tested: Examples) -> None
     assert tested({"wrong-type.md": page(("bad", MARKED), ("good", GOOD))}) == (0, "2 examples, all as expected\n")
 
 
-def test_what_is_not_found_and_what_is_not_expected_is_said_at_its_line(tested: Examples) -> None:
+def test_what_is_not_found_and_what_is_not_expected_is_reported_at_its_line(tested: Examples) -> None:
     done = tested({"wrong-type.md": page(("bad", GOOD.replace("  containers", "  #^ finding\n  containers")), ("good", BAD))})
     assert done.code == 1
     assert done.out.splitlines() == [
@@ -141,7 +141,7 @@ NODE = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {rank: 1}}
 
 
 @pytest.mark.parametrize(
-    "name, text, said",
+    "name, text, message",
     [
         ("pod.md", page(("bad", BAD)), "7:1: a bad example must mark its findings, and a good example must not have any"),
         ("pod.md", page(("wrong", BAD)), "7:1: an example must begin with ```yaml bad or ```yaml good, not with ```yaml wrong"),
@@ -164,37 +164,37 @@ NODE = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {rank: 1}}
         ),
     ],
 )
-def test_what_is_no_example_is_said_at_its_line_counts_as_failed_and_the_others_are_tested(
-    tested: Examples, tmp_path: Path, name: str, text: str | bytes, said: str
+def test_what_is_not_an_example_is_reported_at_its_line_counts_as_failed_and_the_others_are_tested(
+    tested: Examples, tmp_path: Path, name: str, text: str | bytes, message: str
 ) -> None:
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     done = tested({"other/wrong-type.bad.yaml": BAD, "wrong-type/good.yaml": BAD})
     assert done.code == 1
     assert done.out.splitlines() == [
-        f"./{name}:{said}",
+        f"./{name}:{message}",
         "./wrong-type/good.yaml:5:24: not expected: the value of `disk` must be a string, but unquoted `1` is a number [wrong-type]",
         "3 examples, 2 not as expected",
     ]
 
 
 @pytest.mark.parametrize("name", ["wrong-type.good.yaml", "wrong-type.bad.yaml"])
-def test_a_manifest_that_cannot_be_read_is_as_expected_by_nobody(tested: Examples, name: str) -> None:
+def test_a_manifest_that_cannot_be_read_is_never_as_expected(tested: Examples, name: str) -> None:
     done = tested({name: BAD + "  volumes: [\n"})
-    said = f"./{name}:8:1: not expected: a value is missing or cut off here [unreadable-manifest]\n"
-    assert done == (1, said + "1 example, 1 not as expected\n")
+    message = f"./{name}:8:1: not expected: a value is missing or cut off here [unreadable-manifest]\n"
+    assert done == (1, message + "1 example, 1 not as expected\n")
 
 
 def test_an_example_of_what_cannot_be_read_is_one(tested: Examples) -> None:
     assert tested({"unreadable-manifest.bad.yaml": BAD + "  volumes: [\n"}).code == 0
 
 
-def test_a_file_that_cannot_be_opened_stops_nobody(tested: Examples, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_does_not_stop_the_others(tested: Examples, tmp_path: Path) -> None:
     (tmp_path / "wrong-type.bad.yaml").symlink_to("gone.yaml")
     done = tested({"wrong-type.good.yaml": GOOD})
     assert done == (1, "./wrong-type.bad.yaml:1:1: cannot read it: No such file or directory\n2 examples, 1 not as expected\n")
 
 
-def test_a_folder_that_cannot_be_looked_into_stops_nobody(tested: Examples, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_read_does_not_stop_the_others(tested: Examples, monkeypatch: pytest.MonkeyPatch) -> None:
     scandir = os.scandir
 
     def forbidding(path: str) -> object:
@@ -207,7 +207,7 @@ def test_a_folder_that_cannot_be_looked_into_stops_nobody(tested: Examples, monk
     assert done == (1, "./secret:1:1: cannot read it: Permission denied\n2 examples, 1 not as expected\n")
 
 
-def test_what_is_no_example_is_neither_bad_nor_good_in_the_report_as_data(tested: Examples) -> None:
+def test_what_is_not_an_example_is_neither_bad_nor_good_in_the_report_as_data(tested: Examples) -> None:
     done = tested({"wrong-type.md": page(("bad", BAD))}, ".", "--format", "json")
     [example] = json.loads(done.out)["examples"]
     assert (example["bad"], example["passed"], example["line"]) == (None, False, 7)
@@ -267,7 +267,7 @@ def test_a_page_about_no_single_policy_is_judged_by_all_of_them(tested: Examples
     assert (done.code, done.out.splitlines()[0].split(": ")[1]) == (1, "not expected")
 
 
-def test_an_example_may_say_which_file_it_stands_for(tested: Examples) -> None:
+def test_an_example_may_say_which_file_it_replaces(tested: Examples) -> None:
     policy = "policies:\n- {name: no-names, check: no-pinning, match: {files: [prod/]}}\n"
     files = {".afflint.yaml": policy, "no-names.bad.yaml": "# file: prod/web.yaml\n" + PINNED, "no-names.good.yaml": PINNED}
     assert tested(files).code == 0

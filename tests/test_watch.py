@@ -32,7 +32,7 @@ NODES = "nodes:\n- {name: one, labels: {disk: LABEL}}\n"
 
 
 class Watching:
-    """A process that watches, with its report in a file: what it says on standard error tells when a run is over."""
+    """A process that watches, with its report in a file: its standard error shows when a run has ended."""
 
     def __init__(self, *words: str) -> None:
         command = [sys.executable, "-m", "afflint", "check", "--watch", "--format", "concise", "--output", "report.out", *words]
@@ -41,7 +41,7 @@ class Watching:
             self.process = subprocess.Popen(command, env=clean_environment(), stdout=subprocess.DEVNULL, stderr=err)
         self.read = 0
 
-    def said(self) -> list[str]:
+    def output(self) -> list[str]:
         """What it says next, up to the end of a run; times are left out."""
         for _ in range(600):
             text = self._err.read_text()[self.read :]
@@ -56,7 +56,7 @@ class Watching:
     def says(self, *lines: str) -> None:
         """Wait until it has said this at the end of a run."""
         wanted = [*lines[:-1], f"{lines[-1]}; watching for changes, press Ctrl-C to stop"]
-        assert self.said() == wanted
+        assert self.output() == wanted
 
     def says_nothing(self) -> None:
         time.sleep(1)
@@ -103,7 +103,7 @@ def test_files_that_change_come_and_go(watch: Callable[..., Watching]) -> None:
     assert Path("report.out").read_text() == ""
 
 
-def test_what_cannot_matter_is_no_change(watch: Callable[..., Watching]) -> None:
+def test_what_cannot_matter_is_not_a_change(watch: Callable[..., Watching]) -> None:
     """Nor is the report that it writes itself, wherever that lies."""
     watching = watch("--output", "deploy/report.json", "--format", "json")
     watching.says("no findings in 1 file")
@@ -131,8 +131,8 @@ def test_the_configuration_and_what_it_names(watch: Callable[..., Watching], pro
     Path(".afflint.yaml").write_text("nodes: [../nodes.yaml]\n")
     watching.says("no findings in 2 files")
     (project.parent / "nodes.yaml").write_text(NODES.replace("LABEL", "hdd"))
-    said = watching.said()
-    assert said[-1].startswith("1 error"), said
+    output = watching.output()
+    assert output[-1].startswith("1 error"), output
     Path(".afflint.yaml").unlink()
     watching.says("no findings in 1 file")
 
@@ -148,8 +148,8 @@ def test_context_is_watched_as_well(watch: Callable[..., Watching]) -> None:
     Path("deploy/web.yaml").write_text(POD + affine)
     Path("deploy/other.yaml").write_text(POD.replace("{name: web}", "{name: other, labels: {app: Frontend}}"))
     watching = watch("deploy/web.yaml")
-    said = watching.said()
-    assert not said[-1].startswith("no findings"), said
+    output = watching.output()
+    assert not output[-1].startswith("no findings"), output
     Path("deploy/other.yaml").write_text(POD.replace("{name: web}", "{name: other, labels: {app: frontend}}"))
     watching.says("no findings in 1 file")
 
@@ -161,7 +161,7 @@ def test_a_baseline_is_watched_as_well(watch: Callable[..., Watching]) -> None:
     watching = watch("deploy", "--baseline", ".afflint-baseline.json")
     watching.says("no findings in 1 file")
     Path(".afflint-baseline.json").write_text("{")
-    assert watching.said()[-1].startswith("nothing was checked")
+    assert watching.output()[-1].startswith("nothing was checked")
 
 
 def test_a_folder_that_goes_and_comes_back(watch: Callable[..., Watching]) -> None:
@@ -182,7 +182,7 @@ def test_an_interrupt_ends_it(watch: Callable[..., Watching]) -> None:
     watching.process.send_signal(signal.SIGINT)
     assert watching.process.wait(20) == 130
     watching.read = 0
-    assert watching.said()[1:] == []
+    assert watching.output()[1:] == []
     assert "Traceback" not in Path("err.txt").read_text()
 
 

@@ -36,7 +36,7 @@ _OWNERS = {"Pod": None, "VirtualMachine": "VirtualMachineInstance", "CronJob": "
 
 
 def pod_source(name: str, kind: str = "Deployment", replicas: int = 1, *, labels: dict[str, str] | None = None, **more: Any) -> PodSource:
-    """A workload whose pods carry ``app: NAME``; what is no field of a PodMaker goes into the pod spec."""
+    """A workload whose pods carry ``app: NAME``; arguments that are not fields of a PodSource go into the pod spec."""
     groups = {"Pod": "", "ReplicationController": "", "Job": "batch", "CronJob": "batch"}
     group = "kubevirt.io" if kind.startswith("Virtual") else groups.get(kind, "apps")
     names = {each.name for each in dataclasses.fields(PodSource)}

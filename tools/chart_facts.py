@@ -111,7 +111,7 @@ def unpack(clones: Path, repository: str, commit: str, path: str, target: Path) 
 
 
 def library_commit(clones: Path, repository: str, path: str, version: str) -> str | None:
-    """Return the commit of the newest version of a library that starts with a version such as `2.x.x`; None if there is none."""
+    """Return the commit of the newest version of a library that starts with a version such as `2.x.x`, or None."""
     wanted = [each for each in version.lstrip("^~v").split(".") if each.isdigit()]
     exact = version[:1].isdigit() and len(wanted) == 3
     wanted = wanted if exact else wanted[:1]

@@ -50,9 +50,9 @@ AMBIGUOUS = frozenset(
         "fluent-bit", "snapshot-controller", "spark-operator",
     )
 )  # fmt: skip
-# The versions to which the facts of values that reach nothing apply, as a range of major versions; `None` is no limit. For the charts and
-# keys here, `git log -G '\.Values\.KEY\b'` over the templates of the whole history shows no version that reads the value. Facts of other
-# charts apply to the major version that was rendered.
+# The versions to which the facts of values that reach nothing apply, as a range of major versions; `None` means unlimited. For the charts
+# and keys here, `git log -G '\.Values\.KEY\b'` over the templates of the whole history shows no version that reads the value. Facts of
+# other charts apply to the major version that was rendered.
 ALL = (None, None)
 RANGES: dict[str, tuple[int | None, int | None]] = {
     "app-template": (2, None),
@@ -217,7 +217,7 @@ def label_value(value: str) -> str:
 
 
 def ignored_places(facts: dict[str, Any], name: str, major: int | None) -> list[dict[str, Any]]:
-    """Return the places whose constraints reach nothing, with the versions of which that is known and the places to use instead."""
+    """Return the places whose constraints reach nothing, with the versions for which that is known and the places to use instead."""
     low, high = RANGES.get(name, (major, major + 1 if major is not None else None))
     if name not in RANGES and major is None:
         return []
@@ -241,7 +241,7 @@ def ignored_places(facts: dict[str, Any], name: str, major: int | None) -> list[
     return result
 
 
-# Charts of which several versions were measured.
+# Charts with several measured versions.
 
 
 def entry_of_versions(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -302,7 +302,7 @@ def runs(chosen: set[Any], majors: list[Any]) -> list[tuple[int, int]]:
 
 
 def limits(first: int, last: int, majors: list[int]) -> dict[str, int]:
-    """Return a range of versions as in a line; the oldest and the newest measured versions are no limits."""
+    """Return a range of versions as in a line; the oldest and the newest measured versions do not count as limits."""
     since = {"since": first} if first != majors[0] else {}
     return {**since, "before": last + 1} if last != majors[-1] else since
 
@@ -379,7 +379,7 @@ def places_of_versions(rows: list[dict[str, Any]], numbers: dict[tuple[str, str]
 # Paths of values for the whole chart.
 DEFAULTS = ("", "global", "common", "defaults", "default")
 
-# Maps of values in which nobody expects constraints.
+# Maps of values in which constraints are not expected.
 UNLIKELY = re.compile(
     r"(?i)(?:annotations|labels|securityContext|resources|image|probe|secrets?|tls|env|rules|config|configuration|monitor|auth|ldap|rbac"
     r"|networkPolicy|serviceAccount|route|ingress|pdb|updateStrategy|strategy|urls?|hooks?|mail|tokens?|params|settings|options)$|cert"

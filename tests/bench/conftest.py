@@ -1,4 +1,4 @@
-"""The benchmark is no part of the package: it is imported from the top of the checkout."""
+"""The benchmark is not part of the package: it is imported from the top of the checkout."""
 
 from __future__ import annotations
 

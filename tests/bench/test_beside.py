@@ -13,7 +13,7 @@ from bench.peers import peers
 
 from afflint import __version__
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="scripts stand in for the others")
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="scripts replace the other programs")
 
 
 @pytest.fixture
@@ -37,12 +37,14 @@ def is_such_a_table(lines: list[str]) -> bool:
     head, rule, *rows, empty, machine = lines
     figure = r"(?:[\d,]+ ms|\d+\.\d\d s)"
     files = r"[\d,]+ files, \d+ MB"
-    told = r"Median wall time of \d+ rounds, \d+ workers each, on \d+ cores of .+, \w+, \d{4}-\d\d-\d\d\.(?: Not installed: [a-z, -]+\.)?"
+    pattern = (
+        r"Median wall time of \d+ rounds, \d+ workers each, on \d+ cores of .+, \w+, \d{4}-\d\d-\d\d\.(?: Not installed: [a-z, -]+\.)?"
+    )
     return (
         re.fullmatch(rf"\| \| workloads: {files} \| a mixed tree: {files} \| one file of [\d,]+ bytes \|", head) is not None
         and (rule, empty) == ("|---|---|---|---|", "")
         and all(re.fullmatch(rf"\| [a-z-]+ [^|]+ \| {figure} \| {figure} \| {figure} \|", row) for row in rows)
-        and re.fullmatch(told, machine) is not None
+        and re.fullmatch(pattern, machine) is not None
     )
 
 

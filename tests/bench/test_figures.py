@@ -58,7 +58,7 @@ def test_commands_take_turns(tmp_path: Path) -> None:
     assert log.read_text() == "abab"
 
 
-def test_a_command_that_fails_or_does_not_end_is_no_measurement() -> None:
+def test_a_command_that_fails_or_does_not_end_is_not_a_measurement() -> None:
     with pytest.raises(BenchError, match=r"exit code 3\n  broken"):
         run(interpreter("-c", "print('broken'); raise SystemExit(3)"))
     with pytest.raises(BenchError, match="exit code -9"):

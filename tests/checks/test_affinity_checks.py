@@ -5,25 +5,25 @@ from __future__ import annotations
 import pytest
 
 from afflint.findings.finding import Finding
-from linting import lint, places, said
+from linting import lint, messages_of, places
 
 
 def pod(constraints: str, labels: str = "{}") -> str:
-    """A Pod with placement fields as they stand below ``spec``, from line 6 on."""
+    """A Pod with placement fields as they are below ``spec``, from line 6 on."""
     lines = "".join(f"  {line}\n" for line in constraints.strip("\n").split("\n"))
     head = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web, labels: {labels}}}\n"
     return f"{head}spec:\n  containers: [{{name: c, image: busybox}}]\n{lines}"
 
 
 def required(*terms: str, selector: str = "") -> str:
-    """A Pod with ORed node selector terms, each a list of expressions in flow style; they stand from line 10 on."""
+    """A Pod with ORed node selector terms, each a list of expressions in flow style, from line 10 on."""
     listed = "\n".join(f"        - matchExpressions: [{term}]" for term in terms)
     head = "affinity:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      nodeSelectorTerms:\n"
     return pod(f"{head}{listed}" + (f"\nnodeSelector: {{{selector}}}" if selector else ""))
 
 
 def preferred(*terms: str, selector: str = "") -> str:
-    """A Pod with preferences, which stand from line 9 on."""
+    """A Pod with preferences, from line 9 on."""
     listed = "\n".join(f"      - {{weight: 1, preference: {{matchExpressions: [{term}]}}}}" for term in terms)
     head = "affinity:\n  nodeAffinity:\n    preferredDuringSchedulingIgnoredDuringExecution:\n"
     return pod(f"{head}{listed}" + (f"\nnodeSelector: {{{selector}}}" if selector else ""))
@@ -47,13 +47,13 @@ class TestNegatedPodAffinity:
     def test_only_what_the_other_pods_are_not(self, field: str, expressions: str, reported: int) -> None:
         term = f"{{topologyKey: zone, labelSelector: {{matchExpressions: [{expressions}]}}}}"
         for terms in (f"requiredDuringSchedulingIgnoredDuringExecution: [{term}]", preferred_pods(term)):
-            assert len(said(pod(f"affinity: {{{field}: {{{terms}}}}}"), "negated-pod-affinity")) == reported
+            assert len(messages_of(pod(f"affinity: {{{field}: {{{terms}}}}}"), "negated-pod-affinity")) == reported
 
     def test_label_keys_add_what_the_pods_are(self) -> None:
         selector = "labelSelector: {matchExpressions: [{key: app, operator: NotIn, values: [a]}]}"
         term = f"{{topologyKey: zone, {selector}, matchLabelKeys: [tier]}}"
         text = pod(f"affinity: {{podAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}")
-        assert said(text, "negated-pod-affinity") == []
+        assert messages_of(text, "negated-pod-affinity") == []
 
 
 def preferred_pods(term: str) -> str:
@@ -74,7 +74,7 @@ class TestContradictoryRequirements:
 
     def test_numbers_can_contradict_each_other(self) -> None:
         text = required('{key: cores, operator: Gt, values: ["8"]}, {key: cores, operator: Lt, values: ["9"]}')
-        assert said(text, "contradictory-requirements") == ["10:111 no node can satisfy `cores Gt [8]` and also `cores Lt [9]`"]
+        assert messages_of(text, "contradictory-requirements") == ["10:111 no node can satisfy `cores Gt [8]` and also `cores Lt [9]`"]
 
     def test_what_only_excludes_contradicts_nothing(self) -> None:
         assert lint(required("{key: zone, operator: NotIn, values: [east]}, {key: zone, operator: DoesNotExist}")) == []
@@ -82,7 +82,7 @@ class TestContradictoryRequirements:
 
 class TestComparisons:
     @pytest.mark.parametrize("operand", ["eight", "8.5", "", "1e3", " 8", "0x10", "9223372036854775808"])
-    def test_what_is_no_whole_number(self, operand: str) -> None:
+    def test_what_is_not_a_whole_number(self, operand: str) -> None:
         text = required(f'{{key: cores, operator: Gt, values: ["{operand}"]}}')
         assert "never-matching-comparison" in {each.rule for each in lint(text)}
 
@@ -91,7 +91,7 @@ class TestComparisons:
         assert lint(required(f'{{key: cores, operator: Gt, values: ["{operand}"]}}')) == []
 
     def test_a_negative_preference_blocks_the_pod(self) -> None:
-        (message,) = said(preferred('{key: t, operator: Lt, values: ["-5"]}'), "never-matching-comparison")
+        (message,) = messages_of(preferred('{key: t, operator: Lt, values: ["-5"]}'), "never-matching-comparison")
         assert message == (
             "9:87 Lt needs a non-negative integer, but its value is `-5`:"
             " the scheduler cannot parse the preference, so the pods stay Pending"
@@ -110,14 +110,14 @@ class TestRedundantTerm:
         assert lint(text) == []
 
     def test_a_preference_for_what_is_required(self) -> None:
-        assert said(preferred(EAST, selector="zone: east"), "redundant-term") == [
+        assert messages_of(preferred(EAST, selector="zone: east"), "redundant-term") == [
             "9:23 this preference has no effect: every node that the pods may use satisfies it"
         ]
 
     def test_equal_terms_are_reported_once(self) -> None:
         assert places(lint(required(EAST, EAST))) == ["a.yaml:11:13 info redundant-term"]
 
-    def test_a_pod_term_that_stands_there_twice(self) -> None:
+    def test_a_pod_term_that_is_listed_twice(self) -> None:
         term = "{labelSelector: {matchLabels: {app: db}}, topologyKey: kubernetes.io/hostname}"
         text = pod(
             f"affinity:\n  podAntiAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      - {term}\n      - {term}\n"
@@ -177,7 +177,7 @@ class TestUnknownNodeLabel:
             "topology.nfs.csi.example.com/node", "topology.k8s.aws/network-node-layer-1", "kubernetes.io//hostname",
         ],
     )  # fmt: skip
-    def test_what_somebody_may_set(self, key: str) -> None:
+    def test_values_that_may_be_set_later(self, key: str) -> None:
         assert self.unknown(pod(f"nodeSelector: {{{key}: x}}")) == []
 
     @pytest.mark.parametrize("operator, effect", [("NotIn", "this excludes no node"), ("In", "this term matches no node")])
@@ -219,12 +219,12 @@ class TestUnlikelyTopologyKey:
     def test_the_key_by_which_the_term_selects_pods(self, asked: str, reported: int) -> None:
         term = f"{{topologyKey: job, labelSelector: {{matchLabels: {{{asked}}}}}}}"
         text = pod(f"affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}")
-        assert len(said(text, "unlikely-topology-key")) == reported
+        assert len(messages_of(text, "unlikely-topology-key")) == reported
 
     @pytest.mark.parametrize("when, reported", [("DoNotSchedule", 0), ("ScheduleAnyway", 1)])
     def test_a_required_spread_over_a_role_holds_the_pods_to_nodes_that_have_it(self, when: str, reported: int) -> None:
         text = self.spread("node-role.kubernetes.io/worker").replace("ScheduleAnyway", when)
-        assert len(said(text, "unlikely-topology-key")) == reported
+        assert len(messages_of(text, "unlikely-topology-key")) == reported
 
     def test_a_label_of_the_pods_is_known_by_what_the_term_itself_asks_for(self) -> None:
         assert lint(self.spread("role").replace("{app: web}}\n", "{app: web, role: web}}\n")) == []
@@ -257,7 +257,7 @@ class TestPinnedNode:
         assert lint(self.TEMPLATE % (1, "nodeSelector: {kubernetes.io/hostname: w1}")) == []
 
     def test_two_replicas_on_one_host(self) -> None:
-        assert said(self.TEMPLATE % (2, "nodeSelector: {kubernetes.io/hostname: w1}"), "pinned-node") == [
+        assert messages_of(self.TEMPLATE % (2, "nodeSelector: {kubernetes.io/hostname: w1}"), "pinned-node") == [
             "12:46 all 2 replicas must run on the single host `w1`"
         ]
 
@@ -322,7 +322,7 @@ def test_a_node_label_that_no_component_sets_excludes_no_node() -> None:
         term = f"{{matchExpressions: [{{key: topology.kuberentes.io/zone, operator: {operator}}}]}}"
         affinity = f"affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{term}]}}}}}}"
         text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec:\n  containers: [{{name: c, image: busybox}}]\n  {affinity}\n"
-        [found] = said(text, "unknown-node-label")
+        [found] = messages_of(text, "unknown-node-label")
         assert found.startswith("6:124 no component sets the node label `topology.kuberentes.io/zone`, so this excludes no node")
 
 

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from fixed_text import becomes
-from linting import lint, places, said
+from linting import lint, messages_of, places
 
 IGNORED, SPREAD, ANTI, TARGET = "ignored-chart-value", "spread-misses-itself", "anti-affinity-misses-itself", "affinity-target-missing"
 
@@ -40,7 +40,7 @@ SPREADS = "[{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable:
 class TestIgnored:
     def test_root_keys_of_a_chart_of_several_components(self) -> None:
         text = flux("kube-prometheus-stack", f"tolerations: {TOLERATIONS}\nprometheus: {{prometheusSpec: {{tolerations: {TOLERATIONS}}}}}")
-        assert said(text, IGNORED) == ["11:5 kube-prometheus-stack does not read `tolerations`: it reaches no pod"]
+        assert messages_of(text, IGNORED) == ["11:5 kube-prometheus-stack does not read `tolerations`: it reaches no pod"]
 
     def test_a_node_affinity_that_is_not_indented_is_reported_once(self) -> None:
         values = """
@@ -71,7 +71,7 @@ class TestIgnored:
         ],
     )
     def test_the_common_library_reads_only_the_options_of_pods(self, values: str, place: str) -> None:
-        (message,) = said(flux("app-template", values, version="4.1.1", repository="bjw-s"), IGNORED)
+        (message,) = messages_of(flux("app-template", values, version="4.1.1", repository="bjw-s"), IGNORED)
         assert message.endswith(f"app-template does not read `{place}`: it reaches no pod")
 
     @pytest.mark.parametrize(
@@ -87,15 +87,15 @@ class TestIgnored:
 
     def test_the_first_version_read_the_root(self) -> None:
         values = "nodeSelector: {disk: ssd}"
-        assert said(flux("app-template", values, version="1.5.1", repository="bjw-s"), IGNORED) == []
-        assert said(flux("app-template", values, repository="bjw-s"), IGNORED) == []
-        assert said(flux("app-template", values + "\ncontrollers: {main: {containers: {app: {image: a}}}}"), IGNORED) != []
+        assert messages_of(flux("app-template", values, version="1.5.1", repository="bjw-s"), IGNORED) == []
+        assert messages_of(flux("app-template", values, repository="bjw-s"), IGNORED) == []
+        assert messages_of(flux("app-template", values + "\ncontrollers: {main: {containers: {app: {image: a}}}}"), IGNORED) != []
 
     def test_facts_of_one_version_apply_to_this_major_version(self) -> None:
         values = f"tolerations: {TOLERATIONS}"
-        assert said(flux("postgresql", values, version="17.0.0", repository="bitnami"), IGNORED) != []
-        assert said(flux("postgresql", values, version="9.0.0", repository="bitnami"), IGNORED) == []
-        assert said(flux("redis", values, version="10.0.0", repository="bitnami"), IGNORED) != []
+        assert messages_of(flux("postgresql", values, version="17.0.0", repository="bitnami"), IGNORED) != []
+        assert messages_of(flux("postgresql", values, version="9.0.0", repository="bitnami"), IGNORED) == []
+        assert messages_of(flux("redis", values, version="10.0.0", repository="bitnami"), IGNORED) != []
 
     def test_a_place_that_a_chart_reads_elsewhere_since_a_version(self) -> None:
         values = f"cronjob: {{tolerations: {TOLERATIONS}, affinity: {NODE_AFFINITY}}}"
@@ -108,12 +108,12 @@ class TestIgnored:
     def test_an_older_version_did_not_read_it(self) -> None:
         values = "priorityClassName: high"
         assert lint(flux("nextcloud", f"affinity: {NODE_AFFINITY}\n{values}", version="8.1.0")) == []
-        assert said(flux("nextcloud", f"topologySpreadConstraints: {SPREADS}", version="7.1.0"), IGNORED) == [
+        assert messages_of(flux("nextcloud", f"topologySpreadConstraints: {SPREADS}", version="7.1.0"), IGNORED) == [
             "11:5 nextcloud does not read `topologySpreadConstraints`: it reaches no pod"
         ]
 
     def test_without_a_version_only_what_all_versions_ignore_is_known(self) -> None:
-        assert said(flux("nextcloud", f"topologySpreadConstraints: {SPREADS}"), IGNORED) == []
+        assert messages_of(flux("nextcloud", f"topologySpreadConstraints: {SPREADS}"), IGNORED) == []
 
     def test_values_of_a_dependency_go_into_its_own_chart(self) -> None:
         values = f"postgresql: {{persistence: {{affinity: {NODE_AFFINITY}}}}}"
@@ -127,7 +127,7 @@ class TestIgnored:
             postgresql: {nodeSelector: {disk: ssd}, primary: {nodeSelector: {disk: ssd}}}
             redis: {nodeSelector: {disk: ssd}, master: {nodeSelector: {disk: ssd}}}
         """
-        assert said(flux("authentik", values, version="5.2.1", repository="authentik-charts"), IGNORED) == [
+        assert messages_of(flux("authentik", values, version="5.2.1", repository="authentik-charts"), IGNORED) == [
             "12:18 postgresql does not read `nodeSelector`: it reaches no pod",
             "13:13 redis does not read `nodeSelector`: it reaches no pod",
         ]
@@ -151,17 +151,17 @@ class TestIgnored:
 
     def test_a_chart_of_bitnami_is_another_one(self) -> None:
         values = f"tolerations: {TOLERATIONS}"
-        assert said(flux("ingress-nginx", values, repository="bitnami"), IGNORED) == []
-        assert said(flux("ingress-nginx", values, repository="mirror"), IGNORED) != []
+        assert messages_of(flux("ingress-nginx", values, repository="bitnami"), IGNORED) == []
+        assert messages_of(flux("ingress-nginx", values, repository="mirror"), IGNORED) != []
 
     def test_an_affinity_where_the_chart_has_words_of_its_own(self) -> None:
         real = (
             "global: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: a, labelSelector: {}}]}}}"
         )
         own = "global: {affinity: {podAntiAffinity: hard, nodeAffinity: {type: soft}}}"
-        (message,) = said(flux("argo-cd", real), IGNORED)
+        (message,) = messages_of(flux("argo-cd", real), IGNORED)
         assert message == "11:14 argo-cd does not read `global.affinity` as an affinity of Kubernetes: it reaches no pod"
-        assert said(flux("argo-cd", own), IGNORED) == []
+        assert messages_of(flux("argo-cd", own), IGNORED) == []
 
     @pytest.mark.parametrize(
         ("values", "message"),
@@ -177,11 +177,11 @@ class TestIgnored:
         ],
     )
     def test_a_misspelt_key(self, values: str, message: str) -> None:
-        assert said(flux("app-template", values, version="4.0.0"), IGNORED) == [f"11:5 {message}"]
+        assert messages_of(flux("app-template", values, version="4.0.0"), IGNORED) == [f"11:5 {message}"]
 
     def test_a_misspelt_field_next_to_others(self) -> None:
         values = f"prometheus: {{prometheusSpec: {{tolerations: {TOLERATIONS}, nodeSelectors: {{disk: ssd}}}}}}"
-        (message,) = said(flux("kube-prometheus-stack", values), IGNORED)
+        (message,) = messages_of(flux("kube-prometheus-stack", values), IGNORED)
         assert message.endswith("`prometheus.prometheusSpec.nodeSelectors`: it reaches no pod; did you mean `nodeSelector`?")
 
     def test_a_constraint_as_text_is_not_at_the_root(self) -> None:
@@ -197,7 +197,7 @@ class TestIgnored:
               requiredDuringSchedulingIgnoredDuringExecution:
                 nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]}]
         """
-        assert said(flux("metrics-server", values, version="3.12.0"), IGNORED) == [
+        assert messages_of(flux("metrics-server", values, version="3.12.0"), IGNORED) == [
             "11:5 metrics-server does not read `nodeAffinity`: it reaches no pod"
         ]
 
@@ -205,9 +205,9 @@ class TestIgnored:
         terms = "[{matchExpressions: [{key: a, operator: Exists}]}]"
         affinity = f"affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: {terms}}}}}}}"
         text = flux("redis", f"master:\n  {affinity}\n  podAntiAffinityPreset: hard", repository="bitnami")
-        (message,) = said(text, IGNORED)
+        (message,) = messages_of(text, IGNORED)
         assert message.startswith("13:7 `podAntiAffinityPreset` has no effect, because `affinity` is set")
-        assert said(flux("redis", f"master:\n  {affinity}\n  podAntiAffinityPreset: soft", repository="bitnami"), IGNORED) == []
+        assert messages_of(flux("redis", f"master:\n  {affinity}\n  podAntiAffinityPreset: soft", repository="bitnami"), IGNORED) == []
 
 
 class TestWhichChart:
@@ -241,7 +241,7 @@ class TestWhichChart:
         source = f"    repoURL: https://argoproj.github.io/argo-helm\n    chart: argo-cd\n    targetRevision: 6.0.0\n    helm:\n{helm}\n"
         source = "  sources:\n  -" + source[3:] if listed else "  source:\n" + source
         text = f"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: argo}}\nspec:\n{source}"
-        (message,) = said(text, IGNORED)
+        (message,) = messages_of(text, IGNORED)
         assert message.endswith("argo-cd does not read `tolerations`: it reaches no pod")
 
     def test_a_chart_in_the_repository_of_its_publisher(self) -> None:
@@ -256,8 +256,8 @@ class TestWhichChart:
                 path: charts/kube-prometheus-stack
                 helm: {valuesObject: {tolerations: [{key: a, operator: Exists}]}}
         """
-        assert said(text, IGNORED) == ["10:27 kube-prometheus-stack does not read `tolerations`: it reaches no pod"]
-        assert said(text.replace("prometheus-community/helm-charts", "me/gitops"), IGNORED) == []
+        assert messages_of(text, IGNORED) == ["10:27 kube-prometheus-stack does not read `tolerations`: it reaches no pod"]
+        assert messages_of(text.replace("prometheus-community/helm-charts", "me/gitops"), IGNORED) == []
 
     def test_k3s(self) -> None:
         text = """
@@ -270,7 +270,7 @@ class TestWhichChart:
               valuesContent: |
                 tolerations: [{key: a, operator: Exists}]
         """
-        assert said(text, IGNORED) == ["9:5 metallb does not read `tolerations`: it reaches no pod"]
+        assert messages_of(text, IGNORED) == ["9:5 metallb does not read `tolerations`: it reaches no pod"]
 
     def test_values_of_a_dependency_below_its_name(self) -> None:
         text = f"kube-prometheus-stack:\n  tolerations: {TOLERATIONS}\n"
@@ -298,7 +298,7 @@ def anti(labels: str) -> str:
 class TestSelectors:
     def test_a_spread_constraint_with_the_name_of_the_release(self) -> None:
         values = "controller: {topologySpreadConstraints: " + spread("app.kubernetes.io/name: nginx-external") + "}"
-        (message,) = said(flux("ingress-nginx", values, version="4.8.3", name="nginx-external"), SPREAD)
+        (message,) = messages_of(flux("ingress-nginx", values, version="4.8.3", name="nginx-external"), SPREAD)
         assert message.endswith(
             "this spread constraint does not count its own pods: it selects `app.kubernetes.io/name In [nginx-external]`,"
             " but ingress-nginx sets `app.kubernetes.io/name: ingress-nginx`"
@@ -314,8 +314,8 @@ class TestSelectors:
                 f" values: {{controller: {{topologySpreadConstraints: {labels}}}}}}}\n"
             )
 
-        assert said(text(release), SPREAD) == []
-        assert len(said(text("other"), SPREAD)) == 1
+        assert messages_of(text(release), SPREAD) == []
+        assert len(messages_of(text("other"), SPREAD)) == 1
 
     @pytest.mark.parametrize("more", ["nameOverride: edge", "controller: {labels: {app.kubernetes.io/name: edge}}"])
     def test_values_that_change_the_labels_are_silent(self, more: str) -> None:
@@ -324,22 +324,22 @@ class TestSelectors:
             values = more[:-1] + f", topologySpreadConstraints: {labels}}}"
         else:
             values = f"{more}\ncontroller: {{topologySpreadConstraints: {labels}}}"
-        assert said(flux("ingress-nginx", values, version="4.8.3"), SPREAD) == []
+        assert messages_of(flux("ingress-nginx", values, version="4.8.3"), SPREAD) == []
 
     def test_the_label_of_the_controller_depends_on_the_version(self) -> None:
         def values(key: str) -> str:
             return f"controllers: {{api: {{containers: {{}}, pod: {{topologySpreadConstraints: {spread(f'{key}: api')}}}}}}}"
 
         old, new = values("app.kubernetes.io/component"), values("app.kubernetes.io/controller")
-        assert said(flux("app-template", old, version="3.7.3"), SPREAD) == []
-        assert said(flux("app-template", new, version="4.1.1"), SPREAD) == []
-        (message,) = said(flux("app-template", old, version="4.1.1"), SPREAD)
+        assert messages_of(flux("app-template", old, version="3.7.3"), SPREAD) == []
+        assert messages_of(flux("app-template", new, version="4.1.1"), SPREAD) == []
+        (message,) = messages_of(flux("app-template", old, version="4.1.1"), SPREAD)
         assert (
             "app-template does not set the label `app.kubernetes.io/component`; the pods have `app.kubernetes.io/controller: api`"
             in message
         )
-        assert len(said(flux("app-template", new, version="3.7.3"), SPREAD)) == 1
-        assert said(flux("app-template", old), SPREAD) == said(flux("app-template", new), SPREAD) == []
+        assert len(messages_of(flux("app-template", new, version="3.7.3"), SPREAD)) == 1
+        assert messages_of(flux("app-template", old), SPREAD) == messages_of(flux("app-template", new), SPREAD) == []
 
     def test_defaults_apply_to_every_controller(self) -> None:
         controllers = "controllers: {api: {containers: {}}, db: {containers: {}}}\n"
@@ -348,8 +348,8 @@ class TestSelectors:
             constraint = spread(f"app.kubernetes.io/controller: {name}")
             return flux("app-template", f"{controllers}defaultPodOptions: {{topologySpreadConstraints: {constraint}}}", version="4.1.1")
 
-        assert said(text("db"), SPREAD) == []
-        assert len(said(text("cache"), SPREAD)) == 1
+        assert messages_of(text("db"), SPREAD) == []
+        assert len(messages_of(text("cache"), SPREAD)) == 1
 
     def test_a_controller_replaces_the_default_of_the_same_field(self) -> None:
         def text(own: str, more: str = "") -> str:
@@ -360,37 +360,39 @@ class TestSelectors:
             )
 
         replaced = f"topologySpreadConstraints: {spread('app.kubernetes.io/controller: db')}"
-        (message,) = said(text(replaced), SPREAD)
+        (message,) = messages_of(text(replaced), SPREAD)
         assert message.endswith("app-template sets `app.kubernetes.io/controller: api`")
-        assert said(text("nodeSelector: {disk: ssd}"), SPREAD) == []
-        assert said(text("topologySpreadConstraints: []"), SPREAD) == []
-        assert said(text(replaced, "defaultPodOptionsStrategy: merge\n"), SPREAD) == []
+        assert messages_of(text("nodeSelector: {disk: ssd}"), SPREAD) == []
+        assert messages_of(text("topologySpreadConstraints: []"), SPREAD) == []
+        assert messages_of(text(replaced, "defaultPodOptionsStrategy: merge\n"), SPREAD) == []
 
     def test_a_default_that_every_controller_replaces_reaches_no_pod(self) -> None:
         own = f"pod: {{topologySpreadConstraints: {spread('app.kubernetes.io/name: web')}}}"
         default = f"defaultPodOptions: {{topologySpreadConstraints: {spread('app.kubernetes.io/name: other')}}}"
         values = f"controllers: {{api: {{containers: {{}}, {own}}}}}\n{default}"
-        assert said(flux("app-template", values, version="4.1.1"), SPREAD) == []
+        assert messages_of(flux("app-template", values, version="4.1.1"), SPREAD) == []
 
     def test_pods_of_an_operator(self) -> None:
         values = f"prometheus: {{prometheusSpec: {{affinity: {anti('app: prometheus')}}}}}"
-        (message,) = said(flux("kube-prometheus-stack", values, version="60.0.0"), ANTI)
+        (message,) = messages_of(flux("kube-prometheus-stack", values, version="60.0.0"), ANTI)
         assert message.endswith(
             "this required podAntiAffinity separates no pods: it selects `app In [prometheus]`,"
             " but the operator does not set the label `app`; the pods have `app.kubernetes.io/name: prometheus`"
         )
-        assert said(flux("kube-prometheus-stack", values, version="12.0.0"), ANTI) == []
+        assert messages_of(flux("kube-prometheus-stack", values, version="12.0.0"), ANTI) == []
 
     def test_anti_affinity_to_other_pods_is_silent(self) -> None:
         values = f"controller: {{affinity: {anti('app: kube-vip')}}}"
-        assert said(flux("ingress-nginx", values, version="4.8.3"), ANTI) == []
+        assert messages_of(flux("ingress-nginx", values, version="4.8.3"), ANTI) == []
 
     def test_values_and_patches_elsewhere_may_add_labels(self) -> None:
         values = f"controller: {{topologySpreadConstraints: {spread('tier: edge')}}}"
-        assert len(said(flux("ingress-nginx", values, version="4.8.3"), SPREAD)) == 1
+        assert len(messages_of(flux("ingress-nginx", values, version="4.8.3"), SPREAD)) == 1
         for more in ("  valuesFrom: [{kind: ConfigMap, name: a}]\n", "  postRenderers: [{kustomize: {}}]\n"):
-            assert said(flux("ingress-nginx", values, version="4.8.3", more=more), SPREAD) == []
-        assert len(said(flux("ingress-nginx", values, version="4.8.3", more="  valuesFrom: [{kind: Secret, name: a}]\n"), SPREAD)) == 1
+            assert messages_of(flux("ingress-nginx", values, version="4.8.3", more=more), SPREAD) == []
+        assert (
+            len(messages_of(flux("ingress-nginx", values, version="4.8.3", more="  valuesFrom: [{kind: Secret, name: a}]\n"), SPREAD)) == 1
+        )
 
     def test_affinity_to_another_controller_of_the_release(self) -> None:
         def text(key: str, value: str) -> str:
@@ -401,14 +403,14 @@ class TestSelectors:
             controllers = f"controllers: {{api: {{containers: {{}}}}, search: {{containers: {{}}, pod: {{affinity: {affinity}}}}}}}"
             return flux("app-template", controllers, version="4.1.1")
 
-        assert said(text("app.kubernetes.io/controller", "api"), TARGET) == []
-        (message,) = said(text("app.kubernetes.io/component", "api"), TARGET)
+        assert messages_of(text("app.kubernetes.io/controller", "api"), TARGET) == []
+        (message,) = messages_of(text("app.kubernetes.io/component", "api"), TARGET)
         assert message.endswith(
             "no pod of the release `web` has `app.kubernetes.io/component In [api]`, which this required podAffinity selects:"
             " app-template does not set the label `app.kubernetes.io/component`; the pods have `app.kubernetes.io/controller: api`"
         )
-        assert len(said(text("app.kubernetes.io/controller", "apo"), TARGET)) == 1
-        assert said(text("app.kubernetes.io/component", "api").replace("name: web,", "name: other,"), TARGET) == []
+        assert len(messages_of(text("app.kubernetes.io/controller", "apo"), TARGET)) == 1
+        assert messages_of(text("app.kubernetes.io/component", "api").replace("name: web,", "name: other,"), TARGET) == []
 
     def test_the_labels_of_an_operators_pods_are_all_known(self) -> None:
         fragment = "prometheus:\n  prometheusSpec:\n    topologySpreadConstraints: " + spread("app: prometheus") + "\n"
@@ -435,7 +437,7 @@ def test_charts_of_a_kustomization() -> None:
             valuesInline:
               tolerations: [{key: a, operator: Exists}]
     """
-    assert said(text, IGNORED) == ["9:7 metallb does not read `tolerations`: it reaches no pod"]
+    assert messages_of(text, IGNORED) == ["9:7 metallb does not read `tolerations`: it reaches no pod"]
 
 
 @pytest.mark.parametrize(
@@ -467,7 +469,7 @@ class TestDefaultOptions:
 
     def found(self, own: str, default: str) -> list[str]:
         values = f"controllers: {{api: {{containers: {{}}, pod: {{{own}}}}}}}\ndefaultPodOptions: {{{default}}}"
-        return said(flux("app-template", values, version="4.1.1"), "contradictory-requirements")
+        return messages_of(flux("app-template", values, version="4.1.1"), "contradictory-requirements")
 
     def test_a_node_selector_that_contradicts_the_default_affinity(self) -> None:
         (message,) = self.found(self.ARM, self.AMD)
@@ -491,4 +493,4 @@ class TestDefaultOptions:
 
     def test_other_charts_have_no_such_defaults(self) -> None:
         values = f"controllers: {{api: {{pod: {{{self.ARM}}}}}}}\ndefaultPodOptions: {{{self.AMD}}}"
-        assert said(flux("some-chart", values), "contradictory-requirements") == []
+        assert messages_of(flux("some-chart", values), "contradictory-requirements") == []

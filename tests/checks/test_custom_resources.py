@@ -1,11 +1,11 @@
-"""Constraints in custom resources: found where each kind keeps them, and told with who refuses what."""
+"""Constraints in custom resources: found in the fields of each kind, and reported with the component that rejects them."""
 
 from __future__ import annotations
 
 import pytest
 
 from afflint.checks.match import Target
-from linting import lint, places, said
+from linting import lint, messages_of, places
 from widgets import DEFINITION, WIDGET
 
 KAFKA = """
@@ -29,20 +29,20 @@ class TestWords:
 
     def test_values_that_no_schema_looks_at_are_refused_with_the_pods(self) -> None:
         text = kafka("tolerations:\n  - {key: a, operator: Equals, effect: NoSchedul}")
-        assert said(text, "unknown-operator") == [
+        assert messages_of(text, "unknown-operator") == [
             f"10:30 a toleration does not support the operator `Equals`; did you mean `Equal`? {STORED}"
         ]
-        assert said(text, "invalid-toleration") == [
+        assert messages_of(text, "invalid-toleration") == [
             f"10:46 `NoSchedul` is not a valid toleration effect; did you mean `NoSchedule`? {STORED}"
         ]
 
     def test_another_type_is_refused_at_once(self) -> None:
         text = kafka("tolerations: {key: a}")
-        assert said(text, "wrong-type") == ["9:7 `tolerations` must be a list, not a map"]
+        assert messages_of(text, "wrong-type") == ["9:7 `tolerations` must be a list, not a map"]
 
     def test_an_unknown_field_is_refused_by_kubectl_and_dropped_by_others(self) -> None:
         text = kafka("tolerations:\n  - {key: a, operater: Exists}")
-        (message,) = said(text, "unknown-field")
+        (message,) = messages_of(text, "unknown-field")
         assert message.endswith("did you mean `operator`? (kubectl rejects it, other clients drop it)")
 
     def test_a_webhook_that_looks_is_named(self) -> None:
@@ -55,7 +55,7 @@ class TestWords:
                 tolerations:
                   - {key: a, operator: Exists, value: b}
         """
-        assert said(text, "invalid-toleration") == [
+        assert messages_of(text, "invalid-toleration") == [
             "8:43 a toleration with the operator Exists must not have a value (the webhook of CloudNativePG rejects it)"
         ]
 
@@ -73,9 +73,9 @@ class TestWords:
                       tolerations:
                         - {key: a, surprise: b}
         """
-        (message,) = said(text, "wrong-type")
+        (message,) = messages_of(text, "wrong-type")
         assert message.endswith("(stored, but the operator cannot read it, or its pods are rejected)")
-        assert said(text, "unknown-field") == []
+        assert messages_of(text, "unknown-field") == []
 
     def test_what_is_known_by_its_shape_alone_may_reach_a_pod(self) -> None:
         text = """
@@ -98,7 +98,7 @@ class TestWords:
             "a.yaml:13:21 warning weight-out-of-range",
             "a.yaml:14:13 warning empty-topology-key",
         ]
-        (message,) = said(text, "weight-out-of-range")
+        (message,) = messages_of(text, "weight-out-of-range")
         assert message.endswith("(if this reaches a pod, the pod is rejected)")
 
 
@@ -126,8 +126,8 @@ class TestPlaces:
                   pod:
                     tolerations: {}
         """
-        assert said(text, "wrong-type") == ["9:9 `tolerations` must be a list, not a map"]
-        assert said(text.replace("v1beta2", "v1"), "wrong-type") == []
+        assert messages_of(text, "wrong-type") == ["9:9 `tolerations` must be a list, not a map"]
+        assert messages_of(text.replace("v1beta2", "v1"), "wrong-type") == []
 
     def test_a_holder_has_the_affinities_apart(self) -> None:
         text = """
@@ -232,22 +232,22 @@ class TestLabelsOfOperators:
           matchLabels: {%s}"""
 
     def test_a_spread_constraint_that_counts_another_resource(self) -> None:
-        (message,) = said(kafka(self.SPREAD % "strimzi.io/cluster: my-cluster"), "operator-label-mismatch")
+        (message,) = messages_of(kafka(self.SPREAD % "strimzi.io/cluster: my-cluster"), "operator-label-mismatch")
         assert "it selects `strimzi.io/cluster In [my-cluster]`, but the operator sets `strimzi.io/cluster: orders`" in message
 
     def test_a_key_that_is_a_slip_away(self) -> None:
-        (message,) = said(kafka(self.SPREAD % "strimzi.io/clutser: orders"), "operator-label-mismatch")
+        (message,) = messages_of(kafka(self.SPREAD % "strimzi.io/clutser: orders"), "operator-label-mismatch")
         assert message.endswith("the operator does not set the label `strimzi.io/clutser`; did you mean `strimzi.io/cluster`?")
 
     def test_an_anti_affinity_to_another_resource_may_be_meant(self) -> None:
-        assert said(kafka(self.ANTI % "strimzi.io/cluster: my-cluster"), "operator-label-mismatch") == []
-        assert said(kafka(self.ANTI % "strimzi.io/cluster: oders"), "operator-label-mismatch") != []
+        assert messages_of(kafka(self.ANTI % "strimzi.io/cluster: my-cluster"), "operator-label-mismatch") == []
+        assert messages_of(kafka(self.ANTI % "strimzi.io/cluster: oders"), "operator-label-mismatch") != []
         complete = Target(complete=True)
-        assert said(kafka(self.ANTI % "strimzi.io/cluster: my-cluster"), "operator-label-mismatch", target=complete) != []
+        assert messages_of(kafka(self.ANTI % "strimzi.io/cluster: my-cluster"), "operator-label-mismatch", target=complete) != []
 
     @pytest.mark.parametrize("label", ["strimzi.io/cluster: orders", "app.kubernetes.io/name: mine", "strimzi.io/cluster: ${NAME}"])
     def test_other_selectors_are_fine(self, label: str) -> None:
-        assert said(kafka(self.SPREAD % label), "operator-label-mismatch") == []
+        assert messages_of(kafka(self.SPREAD % label), "operator-label-mismatch") == []
 
     @staticmethod
     def alertmanager(fields: str, name: str = "main") -> str:
@@ -255,21 +255,21 @@ class TestLabelsOfOperators:
         return head + "".join(f"  {line}\n" for line in fields.splitlines())
 
     def test_a_key_that_the_pods_never_have(self) -> None:
-        (message,) = said(self.alertmanager(self.SPREAD % "app: alertmanager"), "operator-label-mismatch")
+        (message,) = messages_of(self.alertmanager(self.SPREAD % "app: alertmanager"), "operator-label-mismatch")
         assert message == (
             "9:7 this topologySpreadConstraint counts none of its own pods: it selects `app In [alertmanager]`, but the operator does not"
             " set the label `app`; the pods have `app.kubernetes.io/name: alertmanager`"
         )
-        (message,) = said(self.alertmanager(self.ANTI % "app: alertmanager"), "operator-label-mismatch")
+        (message,) = messages_of(self.alertmanager(self.ANTI % "app: alertmanager"), "operator-label-mismatch")
         assert message.startswith("9:11 this required podAntiAffinity separates none of its own pods: ")
 
     def test_a_value_that_the_pods_never_have(self) -> None:
-        (message,) = said(self.alertmanager(self.SPREAD % "app.kubernetes.io/name: alerts"), "operator-label-mismatch")
+        (message,) = messages_of(self.alertmanager(self.SPREAD % "app.kubernetes.io/name: alerts"), "operator-label-mismatch")
         assert message.endswith("but the operator sets `app.kubernetes.io/name: alertmanager`")
 
     def test_the_name_of_the_resource_need_not_be_known(self) -> None:
-        assert said(self.alertmanager(self.SPREAD % "app: alertmanager", name="'${NAME}'"), "operator-label-mismatch") != []
-        assert said(self.alertmanager(self.SPREAD % "alertmanager: main", name="'${NAME}'"), "operator-label-mismatch") == []
+        assert messages_of(self.alertmanager(self.SPREAD % "app: alertmanager", name="'${NAME}'"), "operator-label-mismatch") != []
+        assert messages_of(self.alertmanager(self.SPREAD % "alertmanager: main", name="'${NAME}'"), "operator-label-mismatch") == []
 
     @pytest.mark.parametrize(
         "label",
@@ -277,27 +277,27 @@ class TestLabelsOfOperators:
     )
     def test_keys_that_the_pods_may_have(self, label: str) -> None:
         given = "podMetadata: {labels: {app: alertmanager}}\n" if label == "app: alertmanager" else ""
-        assert said(self.alertmanager(given + self.SPREAD % label), "operator-label-mismatch") == []
+        assert messages_of(self.alertmanager(given + self.SPREAD % label), "operator-label-mismatch") == []
 
     @pytest.mark.parametrize("labels", ["{app: x, '${A}': b}", "'${LABELS}'"])
     def test_pods_with_unknown_labels(self, labels: str) -> None:
         text = self.alertmanager(f"podMetadata: {{labels: {labels}}}\n" + self.SPREAD % "tier: backend")
-        assert said(text, "operator-label-mismatch") == []
+        assert messages_of(text, "operator-label-mismatch") == []
 
     def test_another_value_of_a_label_that_the_resource_gives(self) -> None:
         given = "podMetadata: {labels: {app: alerts}}\n"
-        (message,) = said(self.alertmanager(given + self.SPREAD % "app: alertmanager"), "operator-label-mismatch")
+        (message,) = messages_of(self.alertmanager(given + self.SPREAD % "app: alertmanager"), "operator-label-mismatch")
         assert message.endswith("it selects `app In [alertmanager]`, but the operator sets `app: alerts`")
 
     @pytest.mark.parametrize("value", ["prometheus", "grafana"])
     def test_an_anti_affinity_to_other_pods(self, value: str) -> None:
         text = self.alertmanager(self.ANTI % f"app: {value}")
-        assert said(text, "operator-label-mismatch") == []
-        assert said(text, "operator-label-mismatch", target=Target(complete=True)) != []
+        assert messages_of(text, "operator-label-mismatch") == []
+        assert messages_of(text, "operator-label-mismatch", target=Target(complete=True)) != []
 
     def test_an_anti_affinity_to_pods_of_the_run(self) -> None:
         other = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {app: alertmanager}}\nspec: {containers: [{name: a, image: a}]}\n"
-        assert said(f"{self.alertmanager(self.ANTI % 'app: alertmanager')}---\n{other}", "operator-label-mismatch") == []
+        assert messages_of(f"{self.alertmanager(self.ANTI % 'app: alertmanager')}---\n{other}", "operator-label-mismatch") == []
 
     def test_movers_of_volsync(self) -> None:
         text = """
@@ -313,10 +313,10 @@ class TestLabelsOfOperators:
                       - topologyKey: kubernetes.io/hostname
                         labelSelector: {matchLabels: {%s}}
         """
-        (message,) = said(text % "app.kubernetes.io/name: volsync", "operator-label-mismatch")
+        (message,) = messages_of(text % "app.kubernetes.io/name: volsync", "operator-label-mismatch")
         assert message.endswith("the label `app.kubernetes.io/name`; the pods have `app.kubernetes.io/created-by: volsync`")
         for label in ("app.kubernetes.io/created-by: volsync", "a: b", "batch.kubernetes.io/job-name: a"):
-            assert said(text % label, "operator-label-mismatch") == []
+            assert messages_of(text % label, "operator-label-mismatch") == []
 
     CLUSTER = """
         apiVersion: postgresql.cnpg.io/v1
@@ -332,26 +332,26 @@ class TestLabelsOfOperators:
     """
 
     def test_labels_that_a_resource_hands_down(self) -> None:
-        (message,) = said(self.CLUSTER % ("", "app: database"), "operator-label-mismatch")
+        (message,) = messages_of(self.CLUSTER % ("", "app: database"), "operator-label-mismatch")
         assert message.endswith("but the operator does not set the label `app`; the pods have `cnpg.io/cluster: database`")
         for given, label in (
             ("inheritedMetadata: {labels: {app: database}}", "app: database"),
             ("", "team: a"),
             ("", "app.kubernetes.io/name: db"),
         ):
-            assert said(self.CLUSTER % (given, label), "operator-label-mismatch") == []
+            assert messages_of(self.CLUSTER % (given, label), "operator-label-mismatch") == []
 
     def test_a_label_of_the_operator_that_the_resource_gives_as_well_may_have_either_value(self) -> None:
         given = "inheritedMetadata: {labels: {cnpg.io/cluster: other}}"
-        assert said(self.CLUSTER % (given, "cnpg.io/cluster: databse"), "operator-label-mismatch") == []
-        assert said(self.CLUSTER % ("", "cnpg.io/cluster: databse"), "operator-label-mismatch") != []
+        assert messages_of(self.CLUSTER % (given, "cnpg.io/cluster: databse"), "operator-label-mismatch") == []
+        assert messages_of(self.CLUSTER % ("", "cnpg.io/cluster: databse"), "operator-label-mismatch") != []
 
     def test_a_patch_of_the_pods_in_an_annotation(self) -> None:
         patch = """cnpg.io/podPatch: '[{"op": "add", "path": "/metadata/labels/app", "value": "db"}]'"""
         text = (self.CLUSTER % ("", "app: database")).replace("labels: {team: a}", f"annotations: {{{patch}}}")
-        assert said(text, "operator-label-mismatch") == []
+        assert messages_of(text, "operator-label-mismatch") == []
 
-    def test_nothing_need_be_said_of_pods_in_lists(self) -> None:
+    def test_pods_in_lists_need_no_description(self) -> None:
         text = """
             apiVersion: ray.io/v1
             kind: RayCluster
@@ -381,8 +381,8 @@ class TestLabelsOfOperators:
         """
         complete = Target(complete=True)
         found = {"client.yaml": client % "orders", "cluster.yaml": cluster}
-        assert said(found, "affinity-target-missing", target=complete) == []
-        assert said({**found, "client.yaml": client % "invoices"}, "affinity-target-missing", target=complete) != []
+        assert messages_of(found, "affinity-target-missing", target=complete) == []
+        assert messages_of({**found, "client.yaml": client % "invoices"}, "affinity-target-missing", target=complete) != []
 
 
 class TestMisplaced:
@@ -398,7 +398,7 @@ class TestMisplaced:
                 affinity: {self.ANTI}
                 spec: {{}}
         """
-        assert said(text, "misplaced-constraint") == [
+        assert messages_of(text, "misplaced-constraint") == [
             (
                 "7:5 affinity is set in spec.template, where PodConfig ignores it; it belongs in spec.template.spec"
                 " (kubectl rejects it, other clients drop it)"
@@ -414,7 +414,7 @@ class TestMisplaced:
               template:
                 spec: {self.ANTI}
         """
-        (message,) = said(text, "misplaced-constraint")
+        (message,) = messages_of(text, "misplaced-constraint")
         assert "podAntiAffinity is set in spec.template.spec" in message
         assert "it belongs in spec.template.spec.affinity" in message
 
@@ -427,7 +427,7 @@ class TestMisplaced:
               placement:
                 mon: {self.ANTI}
         """
-        assert said(text, "misplaced-constraint") == []
+        assert messages_of(text, "misplaced-constraint") == []
 
 
 class TestDefinitions:
@@ -462,7 +462,7 @@ class TestKubeVirtItself:
     """
 
     def test_a_node_placement_drops_the_tolerations_of_control_planes(self) -> None:
-        (message,) = said(self.PLACEMENT.format(part="infra", tolerations="[]"), "untolerated-control-plane")
+        (message,) = messages_of(self.PLACEMENT.format(part="infra", tolerations="[]"), "untolerated-control-plane")
         assert message.endswith("a nodePlacement replaces the defaults of KubeVirt, including its tolerations")
 
     def test_one_that_tolerates_them_is_fine(self) -> None:
@@ -471,7 +471,7 @@ class TestKubeVirtItself:
 
 
 class TestMonitoringOfOpenShift:
-    """Its places stand as YAML in a string of a ConfigMap; spans are those of the file all the same."""
+    """Its fields are YAML in a string of a ConfigMap; spans are those of the file."""
 
     TEXT = """
         apiVersion: v1
@@ -500,11 +500,11 @@ class TestMonitoringOfOpenShift:
             ("prometheusK8s:", "prometheusK8s: ["),
         ],
     )
-    def test_other_texts_are_nobodys_affair(self, old: str, new: str) -> None:
+    def test_other_texts_are_ignored(self, old: str, new: str) -> None:
         assert lint(self.TEXT.replace(old, new)) == []
 
 
-def test_pods_whose_fields_are_side_by_side_are_told_apart() -> None:
+def test_pods_whose_fields_are_side_by_side_are_distinguished() -> None:
     text = """\
 apiVersion: metallb.io/v1beta1
 kind: MetalLB
@@ -516,7 +516,7 @@ spec:
     assert [each.field for each in lint(text) if each.rule == "invalid-label-value"] == ["spec.controllerNodeSelector", "spec.nodeSelector"]
 
 
-def test_what_one_pod_requires_is_not_held_against_another() -> None:
+def test_what_one_pod_requires_is_not_checked_against_another() -> None:
     text = """\
 apiVersion: nmstate.io/v1
 kind: NMState
@@ -568,7 +568,9 @@ class TestSelectionsOfNodesAndClusters:
             "a.yaml:12:15 error unknown-operator",
             "a.yaml:13:10 error invalid-label-key",
         ]
-        assert said(text, "unknown-operator") == ["12:15 a toleration does not support the operator `exists`; did you mean `Exists`?"]
+        assert messages_of(text, "unknown-operator") == [
+            "12:15 a toleration does not support the operator `exists`; did you mean `Exists`?"
+        ]
 
     def test_a_runtime_class_without_scheduling(self) -> None:
         assert lint("apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: a}\nhandler: runsc\nscheduling: {}\n") == []
@@ -596,7 +598,7 @@ class TestSelectionsOfNodesAndClusters:
             spec:
               levels: [{nodeLabel: /rack}, {nodeLabel: kubernetes.io/hostname}]
         """
-        assert said(topology, "wrong-type") == ["6:24 `nodeLabel` must be the key of a label, not `/rack`"]
+        assert messages_of(topology, "wrong-type") == ["6:24 `nodeLabel` must be the key of a label, not `/rack`"]
 
     def test_nodes_whose_disks_are_used(self) -> None:
         text = """
@@ -628,7 +630,7 @@ class TestSelectionsOfNodesAndClusters:
         """
         assert lint(text % ("In", "NoSelect")) == []
         assert places(lint(text % ("in", "NoSchedule"))) == ["a.yaml:8:63 error unknown-operator", "a.yaml:10:52 error wrong-type"]
-        assert said(text % ("In", "NoSchedule"), "wrong-type") == [
+        assert messages_of(text % ("In", "NoSchedule"), "wrong-type") == [
             "10:52 `effect` must be one of NoSelect, PreferNoSelect, NoSelectIfNew, not `NoSchedule`"
         ]
 
@@ -664,5 +666,5 @@ class TestSelectionsOfNodesAndClusters:
                   fieldSelector: {matchExpressions: [{key: %s, operator: %s, values: [eu]}]}
         """
         assert lint(text % ("region", "NotIn")) == []
-        assert said(text % ("regions", "In"), "wrong-type") == ["9:48 `key` must be one of provider, region, zone, not `regions`"]
-        assert said(text % ("zone", "Exists"), "wrong-type") == ["9:64 `operator` must be one of In, NotIn, not `Exists`"]
+        assert messages_of(text % ("regions", "In"), "wrong-type") == ["9:48 `key` must be one of provider, region, zone, not `regions`"]
+        assert messages_of(text % ("zone", "Exists"), "wrong-type") == ["9:64 `operator` must be one of In, NotIn, not `Exists`"]

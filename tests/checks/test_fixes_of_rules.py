@@ -1,4 +1,4 @@
-"""What the fixes of rules make of manifests, in the style of the file, and where there is none because something else may be meant."""
+"""How the fixes of rules change manifests, in the style of the file, and where no fix is offered because the intention is unclear."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class TestUnknownField:
     def test_a_field_of_another_level_is_moved_there(self) -> None:
         assert becomes("unknown-field", deployment("restartPolicy: Always\n", ""), deployment("", "restartPolicy: Always\n"))
 
-    def test_but_not_where_it_stands_already(self) -> None:
+    def test_but_not_where_it_is_already_set(self) -> None:
         assert stays("unknown-field", deployment("restartPolicy: Always\n", "restartPolicy: Never\n"))
 
 
@@ -206,7 +206,7 @@ def test_a_number_is_quoted_where_its_field_takes_the_string() -> None:
 
 
 class TestDuplicateKey:
-    def test_what_is_said_twice_is_said_once(self) -> None:
+    def test_a_finding_that_is_made_twice_is_reported_once(self) -> None:
         selector = "nodeSelector:\n  disk: ssd\n  zone: a\n"
         assert becomes(
             "duplicate-key", pod(f"{selector}priority: 1\n{selector}tolerations: []\n"), pod(f"{selector}priority: 1\ntolerations: []\n")

@@ -1,4 +1,4 @@
-"""Pod affinities held against all other manifests: who waits, who excludes, who aims at nobody."""
+"""Pod affinities checked against all other manifests: pods that wait, that exclude each other, and terms that select no pod."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import pytest
 
 from afflint.checks.match import Target
 from afflint.kube import NEWEST
-from linting import lint, places, said
+from linting import lint, messages_of, places
 
 COMPLETE = Target(NEWEST, complete=True)
 
 
 def deployment(name: str, labels: str = "", *terms: str, namespace: str = "", replicas: int | None = None, kind: str = "Deployment") -> str:
-    """A Deployment whose pods have ``app: name`` and further labels; ``terms`` of its affinity stand from line 13 on, one to a line."""
+    """A Deployment whose pods have ``app: name`` and further labels; ``terms`` of its affinity are from line 13 on, one on each line."""
     own = f"app: {name}{', ' if labels else ''}{labels}"
     return f"""\
 apiVersion: apps/v1
@@ -57,19 +57,19 @@ class TestAffinityCycle:
             "b.yaml": deployment("b", "", "+ app: c @ zone"),
             "c.yaml": deployment("c", "", "+ app: a @ zone"),
         }
-        assert said(files, "affinity-cycle")[0] == (
+        assert messages_of(files, "affinity-cycle")[0] == (
             "13:12 no pod can be scheduled first, so all stay Pending: Deployment a waits for Deployment b,"
             " Deployment b waits for Deployment"
             " c and Deployment c waits for Deployment a"
         )
 
-    def test_whoever_waits_for_a_circle_waits_for_ever(self) -> None:
+    def test_a_workload_that_waits_for_a_circle_waits_for_ever(self) -> None:
         files = {
             "a.yaml": deployment("a", "", "+ app: b @ zone"),
             "b.yaml": deployment("b", "", "+ app: a @ zone"),
             "c.yaml": deployment("c", "", "+ app: a @ zone"),
         }
-        assert said(files, "affinity-cycle")[2] == (
+        assert messages_of(files, "affinity-cycle")[2] == (
             "13:12 this waits for Deployment a, which can never be scheduled because of a cycle of required podAffinity"
         )
 
@@ -81,7 +81,7 @@ class TestAffinityCycle:
         }
         assert lint(files) == []
 
-    def test_a_group_of_which_any_may_go_first(self) -> None:
+    def test_a_group_in_which_any_may_be_first(self) -> None:
         files = {
             "a.yaml": deployment("a", "tier: x", "+ tier: x @ zone"),
             "b.yaml": deployment("b", "tier: x", "+ tier: x @ zone"),
@@ -131,7 +131,7 @@ class TestAffinityConflict:
             "cache.yaml": deployment("cache", "", "- tier: front @ zone", replicas=1),
             "web.yaml": deployment("web", "tier: front", "+ app: cache @ host"),
         }
-        assert said(files, "affinity-conflict") == [
+        assert messages_of(files, "affinity-conflict") == [
             (
                 "13:12 the pods must share `kubernetes.io/hostname` with Deployment cache, but the required podAntiAffinity of"
                 " Deployment cache over `topology.kubernetes.io/zone` forbids it"
@@ -153,9 +153,9 @@ class TestAffinityConflict:
         }
         assert lint(files) == []
 
-    def test_with_and_without_the_same_pods_whoever_they_are(self) -> None:
+    def test_with_and_without_the_same_pods_of_any_workload(self) -> None:
         text = deployment("web", "", "+ app: db, tier: data @ host", "- app: db @ host")
-        assert said(text, "affinity-conflict") == [
+        assert messages_of(text, "affinity-conflict") == [
             (
                 "13:12 the pods must share `kubernetes.io/hostname` with pods that have `app: db, tier: data`,"
                 " but their own required podAntiAffinity over `kubernetes.io/hostname` forbids it"
@@ -180,8 +180,8 @@ class TestAffinityConflict:
     def test_in_one_namespace_the_two_meet_and_in_two_they_do_not(self) -> None:
         cache = deployment("cache", "", "- tier: front @ zone", namespace="data", replicas=1)
         web = deployment("web", "tier: front", "+ app: cache @ host in data", namespace="shop")
-        assert said({"cache.yaml": cache, "web.yaml": web}, "affinity-conflict") == []
-        assert len(said({"cache.yaml": cache, "web.yaml": web.replace("shop", "data")}, "affinity-conflict")) == 1
+        assert messages_of({"cache.yaml": cache, "web.yaml": web}, "affinity-conflict") == []
+        assert len(messages_of({"cache.yaml": cache, "web.yaml": web.replace("shop", "data")}, "affinity-conflict")) == 1
 
     def test_an_anti_affinity_that_names_the_other_namespace_reaches_into_it(self) -> None:
         files = {
@@ -282,7 +282,7 @@ class TestAffinityTargetMissing:
     def test_a_complete_context_proves_it(self) -> None:
         text = deployment("web", "", "+ app: database @ host")
         assert lint(text) == []
-        assert said(text, "affinity-target-missing", target=COMPLETE) == [
+        assert messages_of(text, "affinity-target-missing", target=COMPLETE) == [
             "13:12 no pod has `app: database`, and the configuration sets `complete: true`: the pods stay Pending"
         ]
 
@@ -306,7 +306,7 @@ class TestNamespaceMissesTarget:
             "cache.yaml": deployment("cache", namespace="shop"),
             "web.yaml": deployment("web", "", "+ app: cache @ zone in data", namespace="shop"),
         }
-        assert said(files, "namespace-misses-target") == [
+        assert messages_of(files, "namespace-misses-target") == [
             (
                 "13:12 `app: cache` is on Deployment cache in namespace `shop`,"
                 " but this required podAffinity selects pods only in the namespace `data`"
@@ -347,10 +347,10 @@ class TestAntiAffinityMissesItself:
         }
         assert lint(files) == []
 
-    def test_another_name_is_told_from_a_mistake_only_in_a_complete_context(self) -> None:
+    def test_another_name_is_distinguished_from_a_mistake_only_in_a_complete_context(self) -> None:
         text = deployment("router", "", "- app: database @ host", replicas=2)
         assert lint(text) == []
-        assert said(text, "anti-affinity-misses-itself", target=COMPLETE) == [
+        assert messages_of(text, "anti-affinity-misses-itself", target=COMPLETE) == [
             "13:12 this required podAntiAffinity separates no pods: it selects `app In [database]`, but the pods have `app: router`"
         ]
 
@@ -400,7 +400,7 @@ class TestAntiAffinityMissesItself:
 
 
 class TestAccidentalAntiAffinity:
-    def test_whoever_names_the_whole_application_means_it(self) -> None:
+    def test_a_selector_of_the_whole_application_is_intended(self) -> None:
         part = "app.kubernetes.io/part-of: shop"
         assert lint({"a.yaml": deployment("a", part, f"- {part} @ host"), "b.yaml": deployment("b", part)}) == []
 
@@ -412,7 +412,7 @@ class TestAccidentalAntiAffinity:
         }
         assert places(lint(files)) == ["a.yaml:13:12 info accidental-anti-affinity", "b.yaml:13:12 info accidental-anti-affinity"]
 
-    def test_in_other_namespaces_nobody_is_caught(self) -> None:
+    def test_pods_in_other_namespaces_are_not_selected(self) -> None:
         files = {
             "a.yaml": deployment("a", "tier: x", "- tier: x @ host", namespace="one"),
             "b.yaml": deployment("b", "tier: x", namespace="two"),
@@ -420,7 +420,7 @@ class TestAccidentalAntiAffinity:
         assert lint(files) == []
 
 
-def test_label_keys_that_are_no_list_are_left_to_admission() -> None:
+def test_label_keys_that_are_not_a_list_are_left_to_admission() -> None:
     text = deployment("web", "", "- app: web @ host").replace("topologyKey:", "matchLabelKeys: 5, topologyKey:")
     assert [each.rule for each in lint(text)] == ["wrong-type"]
 
@@ -444,9 +444,9 @@ def beside_db_in(labels: str) -> str:
 def test_a_namespace_selector_that_asks_for_a_name_is_the_same_as_the_name() -> None:
     web = beside_db_in("kubernetes.io/metadata.name: team-x")
     db = deployment("db", namespace="store")
-    [found] = said(f"{web}---\n{db}", "namespace-misses-target")
+    [found] = messages_of(f"{web}---\n{db}", "namespace-misses-target")
     assert "selects pods only in the namespace `team-x`" in found
-    assert said(f"{web}---\n{db.replace('store', 'team-x')}", "namespace-misses-target") == []
+    assert messages_of(f"{web}---\n{db.replace('store', 'team-x')}", "namespace-misses-target") == []
 
 
 @pytest.mark.parametrize(
@@ -454,19 +454,19 @@ def test_a_namespace_selector_that_asks_for_a_name_is_the_same_as_the_name() -> 
     [
         pytest.param({"store": "team: red", "shop": "team: blue"}, [], id="selected"),
         pytest.param({"store": "team: blue", "shop": "team: red"}, ["the namespace `shop`"], id="another one is selected"),
-        pytest.param({"shop": "team: red"}, [], id="nobody knows the labels of the target's namespace"),
+        pytest.param({"shop": "team: red"}, [], id="the labels of the target's namespace are unknown"),
         pytest.param({"store": "team: blue", "shop": "team: blue"}, [], id="none is selected: it may be made later"),
     ],
 )
-def test_a_namespace_selector_is_held_against_a_complete_context_only(namespaces: dict[str, str], expected: list[str]) -> None:
+def test_a_namespace_selector_is_checked_against_a_complete_context_only(namespaces: dict[str, str], expected: list[str]) -> None:
     objects = [
         f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, labels: {{{labels}}}}}\n" for name, labels in namespaces.items()
     ]
     text = "---\n".join([*objects, beside_db_in("team: red"), deployment("db", namespace="store")])
-    found = said(text, "namespace-misses-target", target=COMPLETE)
+    found = messages_of(text, "namespace-misses-target", target=COMPLETE)
     assert [part for part in expected for each in found if part in each] == expected
     assert len(found) == len(expected)
-    assert said(text, "namespace-misses-target") == []
+    assert messages_of(text, "namespace-misses-target") == []
 
 
 def test_the_anti_affinity_of_a_bare_pod_can_only_mean_other_pods() -> None:

@@ -1,4 +1,4 @@
-"""Whatever stands in a manifest, every check comes to an end and says something that can be shown."""
+"""Whatever is in a manifest, every check ends and its messages can be printed."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from checkout import clean_environment
-from linting import said
+from linting import messages_of
 
 CLASS = """\
 apiVersion: storage.k8s.io/v1
@@ -46,7 +46,7 @@ EBS, RBD = "ebs.csi.aws.com", "openshift-storage.rbd.csi.ceph.com"
 
 
 def disks(manifests: str) -> list[str]:
-    return [each for each in said(manifests, "migration-impossible") if "disk" in each]
+    return [each for each in messages_of(manifests, "migration-impossible") if "disk" in each]
 
 
 def once(line: int, of: str = "fast") -> list[str]:

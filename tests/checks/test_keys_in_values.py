@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from linting import lint, said
+from linting import lint, messages_of
 
 RULES = frozenset(
     ("unknown-field", "misplaced-constraint", "wrong-type", "missing-term-wrapper", "empty-topology-key", "invalid-spread-constraint")
@@ -137,7 +137,7 @@ class TestDeadEnds:
 
     def test_beside_the_values_of_a_release(self) -> None:
         text = release("tolerations: [{operator: Exists}]\nvalues: {tolerations: [{operator: Exists}]}\n")
-        (message,) = said(text, "misplaced-constraint")
+        (message,) = messages_of(text, "misplaced-constraint")
         assert message == "6:3 tolerations is set in spec, but HelmRelease has no such field (kubectl rejects it, other clients drop it)"
         assert [each.severity for each in lint(text)] == ["error"]
 
@@ -150,7 +150,7 @@ class TestDeadEnds:
               nodeSelector: {disktype: ssd}
               source: {helm: {valuesObject: {nodeSelector: {disktype: ssd}}}}
         """
-        assert len(said(text, "misplaced-constraint")) == 1
+        assert len(messages_of(text, "misplaced-constraint")) == 1
 
     def test_in_metadata_a_claim_and_a_container(self) -> None:
         text = """
@@ -167,7 +167,7 @@ class TestDeadEnds:
                   - name: web
                     nodeSelector: {disktype: ssd}
         """
-        assert [each.split(" is set in ")[1].split(",")[0] for each in said(text, "misplaced-constraint")] == [
+        assert [each.split(" is set in ")[1].split(",")[0] for each in messages_of(text, "misplaced-constraint")] == [
             "the metadata",
             "a volume claim",
             "a container",
@@ -187,7 +187,7 @@ class TestDeadEnds:
                 - metadata: {name: data}
                   spec: {nodeSelector: {disktype: ssd}}
         """
-        assert said(text, "misplaced-constraint") == [
+        assert messages_of(text, "misplaced-constraint") == [
             "12:14 nodeSelector is not a field of the volume claim; it belongs in spec.template.spec"
         ]
 
@@ -234,7 +234,7 @@ class TestTemplatesOfOperators:
                   advanced:
                   nodeAffinity: {{{REQUIRED}: {{nodeSelectorTerms: [{{matchExpressions: [{{key: a, operator: Exists}}]}}]}}}}
         """
-        (message,) = said(text, "misplaced-constraint")
+        (message,) = messages_of(text, "misplaced-constraint")
         assert "it belongs in spec.pxc.affinity.advanced" in message
 
     def test_a_label_selector_of_nodes(self) -> None:
@@ -244,7 +244,7 @@ class TestTemplatesOfOperators:
             metadata: {name: agents}
             spec: {nodeSelector: {matchExpressions: [{effect: NoExecute, operator: Exists}]}}
         """
-        (message,) = said(text, "unknown-field")
+        (message,) = messages_of(text, "unknown-field")
         assert message.endswith("unknown field `effect` in this match expression (kubectl rejects it, other clients drop it)")
 
     def test_patterns_of_policies_have_their_own_keys(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linting import lint, places, said
+from linting import lint, messages_of, places
 
 VM = """\
 apiVersion: kubevirt.io/v1
@@ -59,7 +59,7 @@ class TestMisplacedDeschedulerAnnotation:
         assert places([found]) == ["a.yaml:10:9 warning misplaced-descheduler-annotation"]
         assert found.help == "Move it to spec.virtualMachineTemplate.spec.template.metadata.annotations."
 
-    def test_controllers_of_pods_are_no_different(self) -> None:
+    def test_controllers_of_pods_are_not_different(self) -> None:
         text = """\
             apiVersion: apps/v1
             kind: Deployment
@@ -93,7 +93,7 @@ class TestOverwrittenNodeSelector:
     def overwritten(self, label: str, domain: str) -> bool:
         spec = f"nodeSelector: {{{label}}}, domain: {{devices: {{autoattachPodInterface: false}}, {domain}}}"
         text = f"apiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {{name: db}}\nspec: {{{spec}}}\n"
-        return said(text, "overwritten-node-selector") != []
+        return messages_of(text, "overwritten-node-selector") != []
 
     def test_what_the_machine_needs_is_set_to_true(self) -> None:
         assert self.overwritten('kubevirt.io/cpumanager: "false"', "cpu: {dedicatedCpuPlacement: true}")
@@ -156,7 +156,7 @@ class TestMigrationImpossible:
             "        - matchExpressions:",
             "            - {key: kubernetes.io/hostname, operator: In, values: [w1]}",
         )
-        (message,) = said(text, "migration-impossible")
+        (message,) = messages_of(text, "migration-impossible")
         assert message == (
             "16:74 evictionStrategy LiveMigrate asks for live migration, but the VM must run on `w1`: a drain of that node never completes"
         )
@@ -164,7 +164,7 @@ class TestMigrationImpossible:
         assert lint(text.replace("LiveMigrate", "LiveMigrateIfPossible")) == []
 
     def interface(self, *spec: str, devices: str = "{}", own: str = "", metadata: str = "{}") -> list[str]:
-        """What is said of a VM that asks for live migration; ``own`` stands beside its template."""
+        """The messages for a VM with live migration; ``own`` are the fields next to its template."""
         lines = "".join(f"      {line}\n" for line in spec)
         text = f"""\
 apiVersion: kubevirt.io/v1
@@ -178,22 +178,22 @@ spec:
       evictionStrategy: LiveMigrate
       domain: {{memory: {{guest: 1Gi}}, devices: {devices}}}
 {lines}"""
-        return said(text, "migration-impossible")
+        return messages_of(text, "migration-impossible")
 
     def test_the_kubevirt_resource_asks_for_those_that_say_nothing(self) -> None:
         machine = virtual_machine("scan", "nodeSelector: {kubernetes.io/hostname: w1}")
-        assert said(machine, "migration-impossible") == []
+        assert messages_of(machine, "migration-impossible") == []
         resource = "apiVersion: kubevirt.io/v1\nkind: KubeVirt\nmetadata: {name: kubevirt}\n"
         resource += "spec: {configuration: {evictionStrategy: LiveMigrate}}\n---\n"
-        (message,) = said(resource + machine, "migration-impossible")
+        (message,) = messages_of(resource + machine, "migration-impossible")
         assert message.partition(" ")[2] == (
             "evictionStrategy LiveMigrate of the KubeVirt resource asks for live migration, but the VM must run on `w1`:"
             " a drain of that node never completes"
         )
         its_own = machine.replace("nodeSelector", "evictionStrategy: None\n      nodeSelector")
-        assert said(resource + its_own, "migration-impossible") == []
+        assert messages_of(resource + its_own, "migration-impossible") == []
 
-    def test_a_claim_in_another_document_tells_whether_its_disk_can_be_shared(self) -> None:
+    def test_a_claim_in_another_document_shows_whether_its_disk_can_be_shared(self) -> None:
         machine = virtual_machine(
             "scan",
             "evictionStrategy: LiveMigrate",
@@ -201,9 +201,9 @@ spec:
             "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]",
         )
         claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [%s]}\n"
-        assert said(machine, "migration-impossible") == []
-        assert said(machine + claim % "ReadWriteMany", "migration-impossible") == []
-        (message,) = said(machine + claim % "ReadWriteOnce", "migration-impossible")
+        assert messages_of(machine, "migration-impossible") == []
+        assert messages_of(machine + claim % "ReadWriteMany", "migration-impossible") == []
+        (message,) = messages_of(machine + claim % "ReadWriteOnce", "migration-impossible")
         assert "asks for live migration, but the disk data lacks the access mode ReadWriteMany: a drain of its node waits" in message
 
     def test_an_instance_type_may_bring_devices(self) -> None:
@@ -211,15 +211,15 @@ spec:
         head = "---\napiVersion: instancetype.kubevirt.io/v1beta1\nkind: VirtualMachineClusterInstancetype\nmetadata: {name: big}\n"
         devices, gpus = "spec: {hostDevices: [{name: d, deviceName: a/b}]}\n", "spec: {gpus: [{name: g, deviceName: a/b}]}\n"
         refers = machine.replace("spec:\n", "spec:\n  instancetype: {name: big}\n", 1)
-        (message,) = said(refers + head + devices, "migration-impossible")
+        (message,) = messages_of(refers + head + devices, "migration-impossible")
         assert message == (
             "5:3 evictionStrategy LiveMigrate asks for live migration, but host devices cannot be live-migrated"
             " (from its instancetype `big`): a drain of its node waits until the VM is stopped"
         )
         for other in (refers, machine + head + devices, refers + head + gpus, refers + head.replace("big", "small") + devices):
-            assert said(other, "migration-impossible") == []
+            assert messages_of(other, "migration-impossible") == []
         resource = "---\napiVersion: kubevirt.io/v1\nkind: KubeVirt\nmetadata: {name: kubevirt}\nspec: {}\n"
-        (message,) = said(refers + head + gpus + resource, "migration-impossible")
+        (message,) = messages_of(refers + head + gpus + resource, "migration-impossible")
         assert "the GPU cannot be live-migrated (from its instancetype `big`)" in message
 
     def test_a_bridge_on_the_network_of_pods(self) -> None:
@@ -274,5 +274,5 @@ spec:
         assert self.interface(volumes, devices=alone, own=made % ("storage", "ReadWriteMany")) == []
         assert self.interface(volumes, devices=alone, own=made % ("storage", "")) == [], "the storage class decides"
         assert self.interface(volumes, devices=alone, own=made % ("storage", "'${MODE}'")) == []
-        assert self.interface(volumes, devices=alone) == [], "nobody knows that claim"
+        assert self.interface(volumes, devices=alone) == [], "the claim is unknown"
         assert self.interface("volumes: [{name: d, hostDisk: {path: /d, type: Disk}}]", devices=alone) != []

@@ -10,7 +10,7 @@ import pytest
 from afflint.findings.finding import Finding
 from checks.admission.workload_texts import workload
 from edited import edited
-from linting import lint, places, said
+from linting import lint, messages_of, places
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -64,7 +64,7 @@ topologySpreadConstraints:
     labelSelector: {{matchLabels: {{{selector}}}}}"""
 
 
-def mended(files: dict[str, str], findings: list[Finding]) -> str:
+def fixed(files: dict[str, str], findings: list[Finding]) -> str:
     """The file of these findings with their fixes made."""
     (name,) = {each.file for each in findings}
     fixes = [each.fix for each in findings]
@@ -119,11 +119,11 @@ class TestSelectorMatchesEverything:
             "topologySpreadConstraints:\n  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule,"
             " labelSelector: {}, matchLabelKeys: [pod-template-hash]}",
         )
-        assert said(text, "selector-matches-everything") == []
+        assert messages_of(text, "selector-matches-everything") == []
 
     def test_the_message_names_the_reach(self) -> None:
         text = deployment("web", "app: web", apart("").replace("topologyKey", "namespaceSelector: {}\n        topologyKey"))
-        assert said(text, "selector-matches-everything") == [
+        assert messages_of(text, "selector-matches-everything") == [
             "16:15 an empty labelSelector matches every pod of its namespaces: none of them may share a topology domain with these pods"
         ]
 
@@ -140,7 +140,7 @@ affinity:
           matchExpressions:
             - key: app
               operator: DoesNotExist"""
-        assert said(deployment("web", "app: web", constraints), "contradictory-selector") == [
+        assert messages_of(deployment("web", "app: web", constraints), "contradictory-selector") == [
             "21:31 no pod can have `app In [web]` and also `app DoesNotExist`, so this selector matches nothing"
         ]
 
@@ -155,7 +155,7 @@ affinity:
           matchExpressions:
             - {key: team, operator: In, values: [a]}
             - {key: team, operator: NotIn, values: [a, b]}"""
-        assert said(deployment("web", "app: web", constraints), "contradictory-selector") == [
+        assert messages_of(deployment("web", "app: web", constraints), "contradictory-selector") == [
             "21:50 no namespace can have `team In [a]` and also `team NotIn [a, b]`, so this selector matches nothing"
         ]
 
@@ -192,7 +192,7 @@ class TestLabelNotOnTemplate:
         assert places(found) == [f"web.yaml:5:12 {level} label-not-on-template"]
 
     @pytest.mark.parametrize("kind, level", [("PodDisruptionBudget", "error"), ("NetworkPolicy", "warning")])
-    def test_a_budget_needs_its_pods_and_a_policy_for_nobody_forbids_nothing(self, kind: str, level: str) -> None:
+    def test_a_budget_needs_its_pods_and_a_network_policy_without_pods_forbids_nothing(self, kind: str, level: str) -> None:
         version, field = {
             "PodDisruptionBudget": ("policy/v1", "minAvailable: 1, selector"),
             "NetworkPolicy": ("networking.k8s.io/v1", "podSelector"),
@@ -251,7 +251,7 @@ class TestLabelNotOnTemplate:
         assert lint(files) == []
 
     def test_the_selector_of_a_controller_says_what_its_pods_have(self) -> None:
-        """A base without labels on the template, where the selector tells what a kustomization puts there."""
+        """A base without labels on the template, where the selector shows which labels a kustomization adds."""
         files = {
             "service.yaml": SERVICE.format(name="web", labels="app: web"),
             "web.yaml": """
@@ -265,7 +265,7 @@ class TestLabelNotOnTemplate:
         }
         assert lint(files) == []
 
-    def test_neighbouring_folders_belong_together_when_nobody_else_has_the_label(self) -> None:
+    def test_neighbouring_folders_belong_together_when_no_other_workload_has_the_label(self) -> None:
         shop = {
             "shop/web/web.yaml": deployment("web", "name: web", own="app: storefront"),
             "shop/edge/service.yaml": SERVICE.format(name="storefront", labels="app: storefront"),
@@ -358,7 +358,7 @@ class TestLabelNotOnTemplate:
         (found,) = lint(files)
         assert "to spec.virtualMachineTemplate.spec.template.metadata.labels;" in found.help
 
-    def test_a_long_list_is_mended_item_by_item(self) -> None:
+    def test_a_long_list_is_fixed_item_by_item(self) -> None:
         vm = """\
             - apiVersion: kubevirt.io/v1
               kind: VirtualMachine
@@ -375,7 +375,7 @@ class TestLabelNotOnTemplate:
         text = f"apiVersion: v1\nkind: List\nitems:\n{items}{services}"
         found = lint(text)
         assert len(found) == 30
-        assert lint(mended({"a.yaml": text}, found)) == []
+        assert lint(fixed({"a.yaml": text}, found)) == []
 
 
 class TestTheFixOfLabelNotOnTemplate:
@@ -412,9 +412,9 @@ class TestTheFixOfLabelNotOnTemplate:
         files = {"service.yaml": self.ASKING, "vm.yaml": vm}
         found = lint(files)
         assert places(found)[:2] == ["vm.yaml:7:5 error label-not-on-template", "vm.yaml:8:5 error label-not-on-template"]
-        files["vm.yaml"] = mended(files, found[:1])
+        files["vm.yaml"] = fixed(files, found[:1])
         # Both make what is missing, so one waits for the other.
-        files["vm.yaml"] = mended(files, lint(files))
+        files["vm.yaml"] = fixed(files, lint(files))
         assert files["vm.yaml"] == intended
         assert lint(files) == []
 
@@ -430,13 +430,13 @@ class TestTheFixOfLabelNotOnTemplate:
         for indent in (None, 2):
             text = f"{service}---\n{json.dumps(vm, indent=indent)}\n"
             (found,) = lint(text)
-            after = mended({"a.yaml": text}, [found])
+            after = fixed({"a.yaml": text}, [found])
             assert lint(after) == []
             vm["spec"] = {"runStrategy": "Always", "template": {"metadata": {"labels": {"app": "db"}}, "spec": spec}}
             assert json.loads(after.removeprefix(f"{service}---\n")) == vm
             vm["spec"] = {"runStrategy": "Always", "template": {"spec": spec}}
 
-    def test_it_is_not_offered_where_more_would_change_or_nobody_can_tell(self) -> None:
+    def test_it_is_not_offered_where_more_would_change_or_the_effect_is_unknown(self) -> None:
         template = "    metadata: &m\n      annotations: {a: b}\n"
         shared = f"{self.VM}spec:\n  runStrategy: Always\n  template:\n{template}{self.SPEC}  other: *m\n"
         filled_in = self.VM.replace('"1"', "${TIER}") + f"spec:\n  runStrategy: Always\n  template:\n{self.SPEC}"
@@ -462,7 +462,7 @@ class TestReservedLabel:
         assert lint(self.VM % "kubevirt.io: virt-launcher, vm.kubevirt.io/name: web, kubevirt.io/domain: web") == []
 
     def test_any_other_is_lost(self) -> None:
-        assert said(self.VM % "vm.kubevirt.io/name: shop", "reserved-label") == [
+        assert messages_of(self.VM % "vm.kubevirt.io/name: shop", "reserved-label") == [
             "7:25 virt-controller overwrites the label `vm.kubevirt.io/name` on the pod with the name of the VM"
         ]
 

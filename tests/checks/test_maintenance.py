@@ -6,7 +6,7 @@ import pytest
 
 import on_nodes
 from afflint.checks.match import Target
-from linting import lint, places, said
+from linting import lint, messages_of, places
 
 POLICY = """\
 apiVersion: migrations.kubevirt.io/v1alpha1
@@ -64,7 +64,7 @@ def test_a_version_that_kubevirt_does_not_serve() -> None:
     ("settings", "count"), [("completionTimeoutPerGiB: -1", 1), ("bandwidthPerMigration: -1Gi", 1), ("bandwidthPerMigration: 0", 0)]
 )
 def test_negative_settings(settings: str, count: int) -> None:
-    assert len(said(of_machines("os: linux", settings=settings), INVALID)) == count
+    assert len(messages_of(of_machines("os: linux", settings=settings), INVALID)) == count
 
 
 def test_fields_of_a_node_maintenance() -> None:
@@ -76,7 +76,7 @@ def test_fields_of_a_node_maintenance() -> None:
 
 
 def test_a_policy_for_the_labels_of_the_virtual_machine_itself() -> None:
-    assert said(of_machines("size: large") + MACHINE, NOTHING) == [
+    assert messages_of(of_machines("size: large") + MACHINE, NOTHING) == [
         (
             "6:54 no virtual machine has `size: large`, so this policy applies to none;"
             " `size: large` is on VirtualMachine erp, but only in metadata.labels"
@@ -85,20 +85,20 @@ def test_a_policy_for_the_labels_of_the_virtual_machine_itself() -> None:
 
 
 def test_a_misspelt_value() -> None:
-    assert said(of_machines("workload: databsae") + MACHINE, NOTHING) == [
+    assert messages_of(of_machines("workload: databsae") + MACHINE, NOTHING) == [
         "6:58 no virtual machine has `workload: databsae`, so this policy applies to none; `workload: database` is on VirtualMachine erp"
     ]
 
 
 @pytest.mark.parametrize("labels", ["workload: database", "", "kubevirt.io/nodeName: w1", "workload: ${WORKLOAD}"])
 def test_a_policy_that_selects_some_or_may(labels: str) -> None:
-    assert said(of_machines(labels) + MACHINE, NOTHING, target=Target(complete=True)) == []
+    assert messages_of(of_machines(labels) + MACHINE, NOTHING, target=Target(complete=True)) == []
 
 
 def test_a_policy_without_virtual_machines_only_if_these_are_all() -> None:
     unlike = of_machines("tier: web") + MACHINE
-    assert said(unlike, NOTHING) == []
-    assert said(unlike, NOTHING, target=Target(complete=True)) == [
+    assert messages_of(unlike, NOTHING) == []
+    assert messages_of(unlike, NOTHING, target=Target(complete=True)) == [
         "6:3 this MigrationPolicy selects no virtual machine, and the configuration sets `complete: true`"
     ]
 
@@ -106,15 +106,15 @@ def test_a_policy_without_virtual_machines_only_if_these_are_all() -> None:
 @pytest.mark.parametrize(("stage", "silent"), [("production", True), ("test", False)])
 def test_the_labels_of_namespaces(stage: str, silent: bool) -> None:
     policy = POLICY % ("fast", "allowPostCopy: true", f"namespaceSelector: {{stage: {stage}}}")
-    found = said(policy + MACHINE + NAMESPACE, NOTHING, target=Target(complete=True))
+    found = messages_of(policy + MACHINE + NAMESPACE, NOTHING, target=Target(complete=True))
     assert (not found) == silent
     # Without the Namespace, its labels are not known.
-    assert said(policy + MACHINE, NOTHING, target=Target(complete=True)) == []
+    assert messages_of(policy + MACHINE, NOTHING, target=Target(complete=True)) == []
 
 
 def test_other_workloads_with_the_labels_are_not_selected() -> None:
     web = on_nodes.workload(name="web")
-    assert said(of_machines("app: web") + MACHINE + "---\n" + web, NOTHING, target=Target(complete=True)) != []
+    assert messages_of(of_machines("app: web") + MACHINE + "---\n" + web, NOTHING, target=Target(complete=True)) != []
 
 
 # Policies that tie.
@@ -122,7 +122,7 @@ def test_other_workloads_with_the_labels_are_not_selected() -> None:
 
 def test_of_two_policies_with_as_many_labels_the_name_decides() -> None:
     both = of_machines("workload: database", name="b") + of_machines("os: linux", name="a", settings="allowPostCopy: false")
-    assert said(both + MACHINE, IGNORED) == [
+    assert messages_of(both + MACHINE, IGNORED) == [
         "6:3 KubeVirt ignores this MigrationPolicy for VirtualMachine erp: `a` selects as many labels, and its name sorts first"
     ]
 
@@ -137,7 +137,7 @@ def test_of_two_policies_with_as_many_labels_the_name_decides() -> None:
     ],
 )
 def test_policies_that_do_not_tie(other: str) -> None:
-    assert said(of_machines("workload: database", name="b") + other + MACHINE + NAMESPACE, IGNORED) == []
+    assert messages_of(of_machines("workload: database", name="b") + other + MACHINE + NAMESPACE, IGNORED) == []
 
 
 def test_policies_in_two_folders_may_be_for_two_clusters() -> None:
@@ -146,7 +146,7 @@ def test_policies_in_two_folders_may_be_for_two_clusters() -> None:
         "b/policy.yaml": of_machines("os: linux", name="a", settings="allowPostCopy: false"),
         "vm.yaml": MACHINE,
     }
-    assert said(files, IGNORED) == []
+    assert messages_of(files, IGNORED) == []
 
 
 # NodeMaintenances.
@@ -155,16 +155,16 @@ def test_policies_in_two_folders_may_be_for_two_clusters() -> None:
 @pytest.mark.parametrize("group", ["medik8s.io", "kubevirt.io"])
 def test_a_node_that_the_dump_does_not_have(group: str) -> None:
     nodes = NODE % "w1.example.com" + NODE % "w2.example.com"
-    assert on_nodes.said(INVALID, nodes, MAINTENANCE % (group, "", "w1")) == [
+    assert on_nodes.messages_of(INVALID, nodes, MAINTENANCE % (group, "", "w1")) == [
         "a.yaml:4:18 error: no node is named `w1`, so the operator rejects this NodeMaintenance; did you mean `w1.example.com`?"
     ]
-    assert on_nodes.said(INVALID, nodes, MAINTENANCE % (group, "", "w1.example.com")) == []
+    assert on_nodes.messages_of(INVALID, nodes, MAINTENANCE % (group, "", "w1.example.com")) == []
 
 
 def test_nodes_in_a_list_may_not_be_all() -> None:
-    assert on_nodes.said(INVALID, "- {name: w1.example.com}", MAINTENANCE % ("medik8s.io", "", "w1")) == []
+    assert on_nodes.messages_of(INVALID, "- {name: w1.example.com}", MAINTENANCE % ("medik8s.io", "", "w1")) == []
 
 
 def test_a_maintenance_from_a_dump_was_accepted() -> None:
     running = MAINTENANCE % ("medik8s.io", ", uid: x", "w1") + "status: {phase: Succeeded}\n"
-    assert on_nodes.said(INVALID, NODE % "w1.example.com", running) == []
+    assert on_nodes.messages_of(INVALID, NODE % "w1.example.com", running) == []

@@ -1,4 +1,4 @@
-"""What a Namespace says about its pods, held against these: they are refused, or no node takes them."""
+"""Annotations of a Namespace about its pods, checked against the pods: they are rejected, or no node fits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 import linting
 from afflint.checks.match import Target
-from linting import said
+from linting import messages_of
 from on_nodes import lint
 
 RULE = "namespace-selector-conflict"
@@ -44,13 +44,13 @@ PROJECT = "openshift.io/node-selector: tier=web"
 
 
 def test_a_label_with_another_value_is_refused_by_openshift() -> None:
-    assert said(namespace(PROJECT) + deployment(BATCH), RULE) == [
+    assert messages_of(namespace(PROJECT) + deployment(BATCH), RULE) == [
         "13:28 OpenShift rejects these pods: they require `tier=batch`, but `openshift.io/node-selector` of namespace shop sets `tier=web`"
     ]
 
 
-def test_a_daemonset_is_no_exception_nor_is_a_machine() -> None:
-    assert len(said(namespace(PROJECT) + deployment(BATCH, kind="DaemonSet"), RULE)) == 1
+def test_a_daemonset_is_not_an_exception_nor_is_a_machine() -> None:
+    assert len(messages_of(namespace(PROJECT) + deployment(BATCH, kind="DaemonSet"), RULE)) == 1
     machine = """\
 apiVersion: kubevirt.io/v1
 kind: VirtualMachine
@@ -60,7 +60,7 @@ spec:
   template:
     spec: {domain: {devices: {}}, nodeSelector: {tier: batch}}
 """
-    assert said(namespace(PROJECT) + machine, RULE) == [
+    assert messages_of(namespace(PROJECT) + machine, RULE) == [
         "11:56 OpenShift rejects these pods: they require `tier=batch`, but `openshift.io/node-selector` of namespace shop sets `tier=web`"
     ]
 
@@ -87,31 +87,31 @@ spec:
     ],
 )
 def test_silent(manifests: str) -> None:
-    assert said(manifests, RULE) == []
+    assert messages_of(manifests, RULE) == []
 
 
 def test_the_default_of_the_cluster_counts_where_the_namespace_says_nothing() -> None:
-    [found] = said(SCHEDULER + namespace() + deployment(BATCH), RULE)
+    [found] = messages_of(SCHEDULER + namespace() + deployment(BATCH), RULE)
     assert found.endswith("they require `tier=batch`, but `defaultNodeSelector` of Scheduler cluster sets `tier=web`")
 
 
 def test_the_plugin_of_kubernetes_may_be_off() -> None:
     text = namespace("scheduler.alpha.kubernetes.io/node-selector: tier=web") + deployment(BATCH)
-    told = (
+    messages = (
         "rejects these pods: they require `tier=batch`, but `scheduler.alpha.kubernetes.io/node-selector` of namespace shop sets `tier=web`"
     )
-    assert said(text, RULE) == [f"13:28 the admission plugin PodNodeSelector, where it is enabled, {told}"]
-    assert said(text, RULE, target=ON) == [f"13:28 the admission plugin PodNodeSelector {told}"]
+    assert messages_of(text, RULE) == [f"13:28 the admission plugin PodNodeSelector, where it is enabled, {messages}"]
+    assert messages_of(text, RULE, target=ON) == [f"13:28 the admission plugin PodNodeSelector {messages}"]
 
 
 def test_required_node_affinity_that_the_label_of_the_namespace_contradicts() -> None:
     terms = "nodeSelectorTerms: [{matchExpressions: [{key: tier, operator: In, values: [batch]}]}%s]"
     affinity = f"affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{{terms}}}}}}}"
-    [found] = said(namespace(PROJECT) + deployment(affinity % ""), RULE)
+    [found] = messages_of(namespace(PROJECT) + deployment(affinity % ""), RULE)
     restricts = "`openshift.io/node-selector` of namespace shop restricts these pods to nodes with `tier=web`"
     assert found == f"13:103 {restricts}, but no such node satisfies `tier In [batch]`"
     other = ", {matchExpressions: [{key: disk, operator: Exists}]}"
-    assert said(namespace(PROJECT) + deployment(affinity % other), RULE) == []
+    assert messages_of(namespace(PROJECT) + deployment(affinity % other), RULE) == []
 
 
 ALLOWED = "scheduler.alpha.kubernetes.io/tolerationsWhitelist: "
@@ -135,7 +135,7 @@ ALLOWED = "scheduler.alpha.kubernetes.io/tolerationsWhitelist: "
     ],
 )
 def test_a_toleration_that_the_namespace_does_not_allow(allowed: str, toleration: str, refused: bool) -> None:
-    found = said(namespace(f"{ALLOWED}'{allowed}'") + deployment(f"tolerations: [{toleration}]"), RULE)
+    found = messages_of(namespace(f"{ALLOWED}'{allowed}'") + deployment(f"tolerations: [{toleration}]"), RULE)
     assert bool(found) is refused
 
 
@@ -153,7 +153,7 @@ def test_a_toleration_that_the_namespace_does_not_allow(allowed: str, toleration
         ("scheduler.alpha.kubernetes.io/defaultTolerations: ''", "", ""),
     ],
 )
-def test_an_annotation_that_nobody_can_read(annotation: str, severity: str, message: str) -> None:
+def test_an_annotation_that_cannot_be_parsed(annotation: str, severity: str, message: str) -> None:
     found = [each for each in linting.lint(namespace(annotation)) if each.rule == "invalid-annotation"]
     assert [each.severity for each in found] == ([severity] if severity else [])
     assert all(message in each.message for each in found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from on_nodes import apart, lint, rules, said, spread, workload
+from on_nodes import apart, lint, messages_of, rules, spread, workload
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
@@ -18,7 +18,7 @@ ONE_LACKS = """
 
 
 def labels_of(entry: str) -> str:
-    """A workload with one more replica to come finds all nodes open; only the rule at hand speaks in these tests."""
+    """A workload with one replica, for which all nodes are open: only the tested rule reports it."""
     return workload(entry, replicas=2)
 
 
@@ -33,7 +33,7 @@ def labels_of(entry: str) -> str:
     ],
 )
 def test_a_topology_key_in_use_that_a_node_lacks(spec: str, severity: str, effect: str) -> None:
-    assert said("inconsistent-node-labels", ONE_LACKS, labels_of(spec)) == [
+    assert messages_of("inconsistent-node-labels", ONE_LACKS, labels_of(spec)) == [
         f"nodes.yaml:3:14 {severity}: node w2 lacks the label `rack`, a topology key of Deployment web: {effect}"
     ]
 
@@ -49,9 +49,9 @@ def test_the_workloads_that_suffer_are_related_places() -> None:
     assert finding.help == "Label it like the others: `kubectl label node w2 rack=…`, or keep these pods off it."
 
 
-def test_where_many_lack_it_the_first_stands_for_all() -> None:
+def test_where_many_lack_it_only_the_first_is_named() -> None:
     nodes = "".join(f"- {{name: w{number:02}, labels: {{disk: fast}}}}\n" for number in range(20)) + "- {name: x, labels: {rack: a}}\n"
-    assert said("inconsistent-node-labels", nodes, labels_of(apart("rack", required=False))) == [
+    assert messages_of("inconsistent-node-labels", nodes, labels_of(apart("rack", required=False))) == [
         (
             "nodes.yaml:2:15 warning: 20 nodes, such as w00, lack the label `rack`, a topology key of Deployment web: "
             "preferences ignore such a node"
@@ -65,7 +65,7 @@ def test_where_many_lack_it_the_first_stands_for_all() -> None:
         pytest.param(
             ONE_LACKS + "- {name: control, taints: ['node-role.kubernetes.io/control-plane:NoSchedule']}",
             labels_of("affinity: {}"),
-            id="nobody asks for it",
+            id="no workload selects it",
         ),
         pytest.param(
             ONE_LACKS.replace("labels: {disk: fast}", "taints: ['node-role.kubernetes.io/control-plane:NoSchedule']"),
@@ -83,13 +83,13 @@ def test_where_many_lack_it_the_first_stands_for_all() -> None:
     ],
 )
 def test_nodes_that_may_be_labelled_as_they_like(nodes: str, text: str) -> None:
-    assert said("inconsistent-node-labels", nodes, text) == []
+    assert messages_of("inconsistent-node-labels", nodes, text) == []
 
 
 def test_a_control_plane_that_is_tolerated_counts() -> None:
     nodes = ONE_LACKS.replace("labels: {disk: fast}", "taints: ['node-role.kubernetes.io/control-plane:NoSchedule']")
     tolerating = "tolerations: [{operator: Exists}]\n" + apart("rack")
-    assert said("inconsistent-node-labels", nodes, labels_of(tolerating)) == [
+    assert messages_of("inconsistent-node-labels", nodes, labels_of(tolerating)) == [
         (
             "nodes.yaml:3:4 error: node w2 lacks the label `rack`, a topology key of Deployment web: "
             "the required podAntiAffinity separates no pods there"
@@ -97,19 +97,19 @@ def test_a_control_plane_that_is_tolerated_counts() -> None:
     ]
 
 
-def test_a_well_known_label_that_most_nodes_have_is_missed_even_if_nobody_asks() -> None:
+def test_a_well_known_label_that_most_nodes_have_is_missed_even_if_no_workload_selects_it() -> None:
     nodes = """
     - {name: w1, labels: {topology.kubernetes.io/zone: a}}
     - {name: w2, labels: {topology.kubernetes.io/zone: b}}
     - {name: w3, labels: {disk: fast}}
     - {name: control, taints: ["node-role.kubernetes.io/control-plane:NoSchedule"]}
     """
-    [found] = said("inconsistent-node-labels", nodes, workload())
+    [found] = messages_of("inconsistent-node-labels", nodes, workload())
     assert found == (
         "nodes.yaml:4:14 warning: node w3 lacks the label `topology.kubernetes.io/zone`, "
         "which 2 of the 3 nodes that are open to all pods have"
     )
-    assert rules(nodes.replace("zone: b", "area: b"), workload()) == [], "one of three is no custom"
+    assert rules(nodes.replace("zone: b", "area: b"), workload()) == [], "one of three is not a convention"
     half = nodes.replace("    - {name: control", "    - {name: w4, labels: {disk: fast}}\n    - {name: control")
     assert rules(half, workload()) == [], "nor are two of four"
 
@@ -131,14 +131,14 @@ def test_a_zone_in_two_regions() -> None:
 
 def test_two_nodes_with_one_hostname() -> None:
     nodes = "- {name: w1, labels: {kubernetes.io/hostname: w}}\n- {name: w2, labels: {kubernetes.io/hostname: w}}\n"
-    assert said("inconsistent-topology", nodes, workload()) == [
+    assert messages_of("inconsistent-topology", nodes, workload()) == [
         "nodes.yaml:3:47 error: nodes w1 and w2 have the same kubernetes.io/hostname `w`: constraints over hostnames treat them as one node"
     ]
 
 
 def test_an_old_label_that_disagrees_with_the_new() -> None:
     nodes = "- {name: w1, labels: {failure-domain.beta.kubernetes.io/zone: a, topology.kubernetes.io/zone: b}}\n"
-    assert said("inconsistent-topology", nodes, workload()) == [
+    assert messages_of("inconsistent-topology", nodes, workload()) == [
         (
             "nodes.yaml:2:63 error: node w1 has the conflicting labels"
             " `failure-domain.beta.kubernetes.io/zone: a` and `topology.kubernetes.io/zone: b`"
@@ -163,7 +163,7 @@ def test_an_old_label_that_disagrees_with_the_new() -> None:
 )
 def test_labels_that_differ_by_a_slip(one: str, other: str, message: str) -> None:
     nodes = f"- {{name: w1, labels: {{{one}}}}}\n- {{name: w2, labels: {{{one}}}}}\n- {{name: w3, labels: {{{other}}}}}\n"
-    [found] = said("near-duplicate-label", nodes, "")
+    [found] = messages_of("near-duplicate-label", nodes, "")
     assert found.startswith("nodes.yaml:4:")
     assert found.endswith(f" warning: {message}")
 
@@ -185,20 +185,20 @@ def test_labels_that_differ_by_a_slip(one: str, other: str, message: str) -> Non
 )
 def test_names_that_are_meant_to_differ(labels: list[str]) -> None:
     nodes = "".join(f"- {{name: w{number}, labels: {{{each}}}}}\n" for number, each in enumerate(labels))
-    assert said("near-duplicate-label", nodes, "") == []
+    assert messages_of("near-duplicate-label", nodes, "") == []
 
 
 def test_a_key_with_a_value_for_nearly_every_node_is_left_alone() -> None:
     names = ["alberta", "albertb", "carolin", "carolim", "dieters", "dietert", "edwards", "edwardt"]
     nodes = "".join(f"- {{name: w{number}, labels: {{owner: {each}}}}}\n" for number, each in enumerate(names))
-    assert said("near-duplicate-label", nodes, "") == []
+    assert messages_of("near-duplicate-label", nodes, "") == []
 
 
 @pytest.mark.parametrize("key", ["site", ZONE])
 def test_values_that_differ_by_case_alone_are_one_value_however_many_there_are(key: str) -> None:
     values = ["scu", "bcn", "sab", "SAB", "alberta", "albertb"]
     nodes = "".join(f"- {{name: w{number}, labels: {{{key}: {each}}}}}\n" for number, each in enumerate(values))
-    assert said("near-duplicate-label", nodes, "") == [
+    assert messages_of("near-duplicate-label", nodes, "") == [
         f"nodes.yaml:5:{25 + len(key)} warning: `{key}: SAB` on node w3 is nearly the same as `{key}: sab` on node w2"
     ]
 
@@ -206,7 +206,7 @@ def test_values_that_differ_by_case_alone_are_one_value_however_many_there_are(k
 def test_of_several_spellings_the_usual_one_is_meant() -> None:
     values = ["sab", "SAB", "sab", "Sab", "a", "b", "c", "d"]
     nodes = "".join(f"- {{name: w{number}, labels: {{site: {each}}}}}\n" for number, each in enumerate(values))
-    assert said("near-duplicate-label", nodes, "") == [
+    assert messages_of("near-duplicate-label", nodes, "") == [
         "nodes.yaml:3:29 warning: `site: SAB` on node w1 is nearly the same as `site: sab` on 2 nodes",
         "nodes.yaml:5:29 warning: `site: Sab` on node w3 is nearly the same as `site: sab` on 2 nodes",
     ]
@@ -228,7 +228,7 @@ ESX = """
     [(apart(HOST), 141), (apart(HOST, required=False), 171), (spread(HOST), 61)],
 )
 def test_replicas_on_different_nodes_of_one_host(spec: str, column: int) -> None:
-    assert said("shared-host", ESX, workload(spec)) == [
+    assert messages_of("shared-host", ESX, workload(spec)) == [
         (
             f"a.yaml:10:{column} warning: replicas on different nodes can still share a physical host: w1 and w2 run on `esx-1`, "
             "and 1 more host runs several nodes"
@@ -238,8 +238,8 @@ def test_replicas_on_different_nodes_of_one_host(spec: str, column: int) -> None
 
 def test_the_key_of_the_host_is_the_one_that_is_configured() -> None:
     nodes = ESX.replace("node.cluster.x-k8s.io/esxi-host", "hypervisor")
-    assert said("shared-host", nodes, workload(apart(HOST))) == []
-    assert len(said("shared-host", nodes, workload(apart(HOST)), host_key="hypervisor")) == 1
+    assert messages_of("shared-host", nodes, workload(apart(HOST))) == []
+    assert len(messages_of("shared-host", nodes, workload(apart(HOST)), host_key="hypervisor")) == 1
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_the_key_of_the_host_is_the_one_that_is_configured() -> None:
     ],
 )
 def test_replicas_that_share_no_host_or_may(text: str) -> None:
-    assert said("shared-host", ESX, text) == []
+    assert messages_of("shared-host", ESX, text) == []
 
 
 def control_plane(*hosts: str, role: str = "control-plane") -> str:
@@ -273,29 +273,29 @@ def control_plane(*hosts: str, role: str = "control-plane") -> str:
 )
 @pytest.mark.parametrize("role", ["control-plane", "master", "etcd"])
 def test_a_host_that_takes_the_majority_of_the_control_plane(hosts: list[str], message: str, role: str) -> None:
-    (found,) = said("shared-host", control_plane(*hosts, role=role), "")
+    (found,) = messages_of("shared-host", control_plane(*hosts, role=role), "")
     assert found.partition(" ")[2] == f"warning: the control-plane nodes {message}"
 
 
 @pytest.mark.parametrize("hosts", [["a", "b", "c"], ["a"], ["a", "b"], ["a", "a", "b", "c", "d"]])
 def test_a_control_plane_that_survives_each_host_or_has_no_majority_to_lose(hosts: list[str]) -> None:
-    assert said("shared-host", control_plane(*hosts), "") == []
+    assert messages_of("shared-host", control_plane(*hosts), "") == []
 
 
-def test_workers_on_one_host_are_no_control_plane_and_members_of_etcd_are_counted_where_they_are_labelled() -> None:
-    assert said("shared-host", control_plane("a", "a", "b", role="worker"), "") == []
+def test_workers_on_one_host_are_not_a_control_plane_and_members_of_etcd_are_counted_where_they_are_labelled() -> None:
+    assert messages_of("shared-host", control_plane("a", "a", "b", role="worker"), "") == []
     stacked = control_plane("a", "a", "b") + control_plane("a", "b", "c", role="etcd").replace("cp", "etcd")
-    assert said("shared-host", stacked, "") == []
+    assert messages_of("shared-host", stacked, "") == []
 
 
 ESXI = "node.cluster.x-k8s.io/esxi-host"
 
 
 def test_more_replicas_than_hosts() -> None:
-    assert said("shared-host", ESX, workload(spread(ESXI), replicas=4)) == [
+    assert messages_of("shared-host", ESX, workload(spread(ESXI), replicas=4)) == [
         "a.yaml:10:61 info: 4 replicas for 3 physical hosts: at least 2 share a host, and may share a node as well"
     ]
-    assert said("shared-host", ESX, workload(spread(ESXI, hard=False), replicas=7)) == [
+    assert messages_of("shared-host", ESX, workload(spread(ESXI, hard=False), replicas=7)) == [
         "a.yaml:10:61 info: 7 replicas for 3 physical hosts: at least 3 share a host, and may share a node as well"
     ]
 
@@ -311,7 +311,7 @@ def test_more_replicas_than_hosts() -> None:
     ],
 )
 def test_replicas_for_which_there_are_hosts_or_that_other_rules_judge(text: str) -> None:
-    assert said("shared-host", ESX, text) == []
+    assert messages_of("shared-host", ESX, text) == []
 
 
 # unknown-node-label
@@ -331,9 +331,9 @@ def test_replicas_for_which_there_are_hosts_or_that_other_rules_judge(text: str)
     ],
 )
 def test_a_label_that_no_node_carries(spec: str, found: str) -> None:
-    assert said("unknown-node-label", ONE_LACKS, workload(spec)) == [f"a.yaml:{found}"]
+    assert messages_of("unknown-node-label", ONE_LACKS, workload(spec)) == [f"a.yaml:{found}"]
 
 
 @pytest.mark.parametrize("label", ["kubernetes.io/os", "kubevirt.io/schedulable", "feature.node.kubernetes.io/cpu-AVX", '"${KEY}"'])
 def test_labels_that_a_hand_written_inventory_leaves_out(label: str) -> None:
-    assert said("unknown-node-label", ONE_LACKS, workload(f"nodeSelector: {{{label}: x}}")) == []
+    assert messages_of("unknown-node-label", ONE_LACKS, workload(f"nodeSelector: {{{label}: x}}")) == []

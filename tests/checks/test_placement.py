@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from on_nodes import apart, lint, rules, said, spread, workload
+from on_nodes import apart, lint, messages_of, rules, spread, workload
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
@@ -27,7 +27,7 @@ SIX = """
 
 
 def test_pods_that_fit_no_node_with_what_excludes_how_many() -> None:
-    assert said("unschedulable", THREE, workload("nodeSelector: {disk: slow}")) == [
+    assert messages_of("unschedulable", THREE, workload("nodeSelector: {disk: slow}")) == [
         (
             "a.yaml:10:7 error: none of the 3 replicas fits any of the 3 nodes: "
             "2 nodes lack disk=slow, 1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
@@ -36,22 +36,22 @@ def test_pods_that_fit_no_node_with_what_excludes_how_many() -> None:
 
 
 def test_the_only_pod_and_the_only_node() -> None:
-    assert said("unschedulable", "- {name: w1, unschedulable: true}", workload(replicas=1)) == [
+    assert messages_of("unschedulable", "- {name: w1, unschedulable: true}", workload(replicas=1)) == [
         "a.yaml:3:18 error: the pod does not fit the only node: 1 node is cordoned"
     ]
 
 
-def test_company_that_nobody_provides_is_a_warning_unless_the_context_is_complete() -> None:
+def test_affinity_to_pods_that_no_workload_creates_is_a_warning_unless_the_context_is_complete() -> None:
     beside = "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [TERM]}}"
     text = workload(beside.replace("TERM", "{labelSelector: {matchLabels: {app: cache}}, topologyKey: kubernetes.io/hostname}"))
-    [unsure] = said("unschedulable", SIX, text)
+    [unsure] = messages_of("unschedulable", SIX, text)
     assert unsure == (
         "a.yaml:10:32 warning: none of the 3 replicas fits any of the 6 nodes: 6 nodes have no pod with app=cache, "
         "and no pod of these manifests would change that"
     )
-    [certain] = said("unschedulable", SIX, text, complete=True)
+    [certain] = messages_of("unschedulable", SIX, text, complete=True)
     assert certain == "a.yaml:10:32 error: none of the 3 replicas fits any of the 6 nodes: 6 nodes have no pod with app=cache"
-    assert said("unschedulable", SIX, f"{text}---\n{workload(name='cache', replicas=1)}") == []
+    assert messages_of("unschedulable", SIX, f"{text}---\n{workload(name='cache', replicas=1)}") == []
 
 
 def test_labels_that_a_hand_written_inventory_leaves_out_are_taken_for_granted() -> None:
@@ -61,7 +61,7 @@ def test_labels_that_a_hand_written_inventory_leaves_out_are_taken_for_granted()
     assert rules(SIX, windows) == ["unschedulable"]
     # Once a node says it, the others lack it.
     some = SIX.replace("disk: fast", "kubernetes.io/os: windows")
-    assert said("unschedulable", some, linux) != []
+    assert messages_of("unschedulable", some, linux) != []
 
 
 def test_a_template_with_values_to_fill_in_says_nothing_about_nodes() -> None:
@@ -88,7 +88,7 @@ def test_with_the_feature_gate_a_toleration_compares_numbers() -> None:
 
 
 def test_more_replicas_than_domains() -> None:
-    assert said("too-few-domains", THREE, workload(apart(ZONE))) == [
+    assert messages_of("too-few-domains", THREE, workload(apart(ZONE))) == [
         (
             "a.yaml:10:86 error: 3 replicas, 2 zones: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
             "the required podAntiAffinity over zones allows only 2, so 1 stays Pending"
@@ -97,7 +97,7 @@ def test_more_replicas_than_domains() -> None:
 
 
 def test_a_required_spread_that_may_not_run_ahead_of_a_zone_out_of_reach() -> None:
-    assert said("too-few-domains", THREE, workload(spread(ZONE))) == [
+    assert messages_of("too-few-domains", THREE, workload(spread(ZONE))) == [
         (
             "a.yaml:10:36 error: 3 replicas, 2 zones: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
             "the spread constraint over zones allows only 2, so 1 stays Pending"
@@ -107,14 +107,14 @@ def test_a_required_spread_that_may_not_run_ahead_of_a_zone_out_of_reach() -> No
 
 
 def test_pods_of_a_job_wait_for_each_other() -> None:
-    [found] = said("too-few-domains", THREE, workload(apart(HOST), kind="Job"))
+    [found] = messages_of("too-few-domains", THREE, workload(apart(HOST), kind="Job"))
     assert found.startswith("a.yaml:10:86 info: 3 replicas, 2 nodes")
     assert found.endswith("allows only 2 at a time")
 
 
 def test_as_many_replicas_as_domains_are_enough() -> None:
-    assert said("too-few-domains", SIX, workload(apart(ZONE))) == []
-    assert said("too-few-domains", SIX, workload(apart(HOST), replicas=6)) == []
+    assert messages_of("too-few-domains", SIX, workload(apart(ZONE))) == []
+    assert messages_of("too-few-domains", SIX, workload(apart(HOST), replicas=6)) == []
 
 
 def test_a_daemon_set_that_surges_onto_its_own_host_port_is_a_deadlock() -> None:
@@ -123,12 +123,12 @@ def test_a_daemon_set_that_surges_onto_its_own_host_port_is_a_deadlock() -> None
         port, kind="DaemonSet", name="agent", replicas=None, more="updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}\n"
     )
     agent = agent.replace("image: 'nginx:1.27'}", "image: 'nginx:1.27', ports: [{containerPort: 80, hostPort: 80}]}")
-    (found,) = said("rollout-deadlock", THREE, agent)
+    (found,) = messages_of("rollout-deadlock", THREE, agent)
     assert found.endswith(
         "a rolling update runs the new pod beside the old one on each node (maxSurge is set), but both use host port 80: it never completes"
     )
-    assert said("rollout-deadlock", THREE, agent.replace("maxSurge: 1, maxUnavailable: 0", "maxUnavailable: 1")) == []
-    assert said("rollout-deadlock", THREE, agent.replace(", hostPort: 80", "")) == []
+    assert messages_of("rollout-deadlock", THREE, agent.replace("maxSurge: 1, maxUnavailable: 0", "maxUnavailable: 1")) == []
+    assert messages_of("rollout-deadlock", THREE, agent.replace(", hostPort: 80", "")) == []
 
 
 # competing-workloads
@@ -140,8 +140,8 @@ def test_replicas_of_one_workload_that_no_order_of_scheduling_places() -> None:
     nodes = "".join(f"- {{name: {name}, labels: {{topology.kubernetes.io/zone: {name[0]}}}}}\n" for name in names)
     text = workload(f"{apart(HOST)}\n{spread(ZONE)}", replicas=6)
     text = text.replace("topologyKey: kubernetes", "matchLabelKeys: [pod-template-hash], topologyKey: kubernetes")
-    assert said("too-few-domains", nodes, text) == []
-    assert said("competing-workloads", nodes, text) == [
+    assert messages_of("too-few-domains", nodes, text) == []
+    assert messages_of("competing-workloads", nodes, text) == [
         (
             "a.yaml:3:18 error: the replicas of Deployment shop/web compete for the same nodes: no order of scheduling places all of them, "
             "until a rollout or an eviction moves pods"
@@ -163,13 +163,13 @@ def test_what_depends_on_the_order_is_a_warning_that_shows_an_order() -> None:
     )
     assert [(each.span.line, each.message) for each in finding.related] == [(3, "Deployment batch competes for the same nodes")]
     # The other way round the order of the manifests has room for both: nothing is pending.
-    assert said("competing-workloads", nodes, f"{second}---\n{first}") == []
+    assert messages_of("competing-workloads", nodes, f"{second}---\n{first}") == []
 
 
 def test_priorities_decide_which_pods_stay_pending() -> None:
     nodes = "- {name: w1, labels: {disk: fast}}\n- {name: w2}\n"
     orders = workload("nodeSelector: {disk: fast}\npriorityClassName: gold", name="orders", replicas=1)
-    assert said("competing-workloads", nodes, f"{workload(SHY, name='batch', replicas=1)}---\n{orders}") == [
+    assert messages_of("competing-workloads", nodes, f"{workload(SHY, name='batch', replicas=1)}---\n{orders}") == [
         (
             "a.yaml:15:18 info: Deployment shop/batch and Deployment shop/orders compete for the same nodes, and their priorities decide "
             "which pods stay Pending; all can be scheduled in some order, such as orders-0 on w1 and batch-0 on w2"
@@ -183,7 +183,7 @@ def test_what_no_order_has_room_for_is_an_error() -> None:
         workload(f"nodeSelector: {{disk: fast}}\n{SHY}", name="batch", replicas=1),
         workload("nodeSelector: {disk: fast}", name="orders", replicas=1),
     ]
-    assert said("competing-workloads", nodes, "---\n".join(texts)) == [
+    assert messages_of("competing-workloads", nodes, "---\n".join(texts)) == [
         (
             "a.yaml:16:18 error: Deployment shop/batch and Deployment shop/orders compete for the same nodes: "
             "no order of scheduling places all their replicas"
@@ -197,7 +197,7 @@ def test_the_pods_of_a_job_make_room_in_the_end() -> None:
         workload(f"nodeSelector: {{disk: fast}}\n{SHY}", name="batch", replicas=1, kind="Job"),
         workload("nodeSelector: {disk: fast}", name="orders", replicas=1),
     ]
-    [found] = said("competing-workloads", nodes, "---\n".join(texts))
+    [found] = messages_of("competing-workloads", nodes, "---\n".join(texts))
     assert " info: orders-0 stays Pending if pods are scheduled in the order of the manifests; it is unknown whether all" in found
 
 
@@ -205,7 +205,7 @@ def test_the_pods_of_a_job_make_room_in_the_end() -> None:
 
 
 def test_failures_are_named_by_kind_with_what_remains() -> None:
-    assert said("not-failure-tolerant", SIX, workload("nodeSelector: {disk: fast}\n" + apart(ZONE))) == [
+    assert messages_of("not-failure-tolerant", SIX, workload("nodeSelector: {disk: fast}\n" + apart(ZONE))) == [
         "a.yaml:3:18 warning: after a failure of node w2, w4 or w6, at most 2 of 3 replicas run, whatever the placement"
     ]
 
@@ -222,8 +222,8 @@ def test_the_help_names_what_is_missing() -> None:
 @pytest.mark.parametrize("key", [ZONE, HOST])
 def test_one_of_several_with_its_domain_is_what_several_are_for(key: str) -> None:
     """Three replicas in three zones lose one with a zone, and as many replicas as nodes one with a node: that is the design."""
-    assert said("not-failure-tolerant", SIX, workload(apart(key), replicas=3 if key == ZONE else 6)) == []
-    assert said("not-failure-tolerant", SIX, workload(spread(key), replicas=3 if key == ZONE else 6)) == []
+    assert messages_of("not-failure-tolerant", SIX, workload(apart(key), replicas=3 if key == ZONE else 6)) == []
+    assert messages_of("not-failure-tolerant", SIX, workload(spread(key), replicas=3 if key == ZONE else 6)) == []
 
 
 def budget(amount: str) -> str:
@@ -233,8 +233,8 @@ def budget(amount: str) -> str:
 
 def test_fewer_than_the_budget_needs_are_too_few() -> None:
     apart_by_zone = workload(apart(ZONE))
-    assert said("not-failure-tolerant", SIX, budget("maxUnavailable: 1") + apart_by_zone) == []
-    assert said("not-failure-tolerant", SIX, budget("minAvailable: 3") + apart_by_zone) == [
+    assert messages_of("not-failure-tolerant", SIX, budget("maxUnavailable: 1") + apart_by_zone) == []
+    assert messages_of("not-failure-tolerant", SIX, budget("minAvailable: 3") + apart_by_zone) == [
         (
             "a.yaml:8:18 warning: after a failure of zone a, b or c, at most 2 of 3 replicas run, whatever the placement; "
             "PodDisruptionBudget `web` needs 3"
@@ -245,7 +245,7 @@ def test_fewer_than_the_budget_needs_are_too_few() -> None:
 def test_more_than_half_of_the_replicas_are_too_many_to_lose() -> None:
     """The zone that failed still counts as one that is empty, so that what it held waits."""
     two = "- {name: w1, labels: {topology.kubernetes.io/zone: a}}\n- {name: w2, labels: {topology.kubernetes.io/zone: b}}\n"
-    assert said("not-failure-tolerant", two, workload(spread(ZONE), replicas=3)) == [
+    assert messages_of("not-failure-tolerant", two, workload(spread(ZONE), replicas=3)) == [
         (
             "a.yaml:3:18 warning: after a failure of node w1, only 1 of 3 replicas run until the failed nodes recover or are removed, "
             "in this example placement"
@@ -266,14 +266,14 @@ def test_more_than_half_of_the_replicas_are_too_many_to_lose() -> None:
     ],
 )
 def test_a_budget_that_lets_no_pod_go(amount: str, replicas: int, arithmetic: str) -> None:
-    [found] = said("drain-blocked", SIX, budget(amount) + workload(replicas=replicas))
+    [found] = messages_of("drain-blocked", SIX, budget(amount) + workload(replicas=replicas))
     assert found.endswith(f" warning: PodDisruptionBudget web {arithmetic}: a drain of their nodes never completes")
     assert found.startswith("a.yaml:4:")
 
 
 def test_a_budget_that_asks_for_it_may_mean_it() -> None:
     for amount in ("maxUnavailable: 0", "maxUnavailable: 0%", "minAvailable: 100%"):
-        [found] = said("drain-blocked", SIX, budget(amount) + workload())
+        [found] = messages_of("drain-blocked", SIX, budget(amount) + workload())
         assert " info: " in found
 
 
@@ -289,15 +289,15 @@ def test_a_budget_that_asks_for_it_may_mean_it() -> None:
     ],
 )
 def test_budgets_that_let_pods_go_or_that_nothing_is_known_of(text: str) -> None:
-    assert said("drain-blocked", SIX, text) == []
+    assert messages_of("drain-blocked", SIX, text) == []
 
 
 def test_a_budget_that_is_there_again_in_an_overlay_counts_once() -> None:
-    assert said("drain-blocked", SIX, budget("minAvailable: 1") + budget("minAvailable: 1") + workload(replicas=2)) == []
+    assert messages_of("drain-blocked", SIX, budget("minAvailable: 1") + budget("minAvailable: 1") + workload(replicas=2)) == []
 
 
 def test_a_single_replica_that_one_node_alone_takes() -> None:
-    assert said("not-failure-tolerant", THREE, workload("nodeSelector: {disk: fast}", replicas=1)) == [
+    assert messages_of("not-failure-tolerant", THREE, workload("nodeSelector: {disk: fast}", replicas=1)) == [
         "a.yaml:3:18 warning: after a failure of node w2, the only replica cannot be scheduled, whatever the placement"
     ]
 
@@ -309,13 +309,13 @@ def test_physical_hosts_fail_too_under_the_key_that_the_configuration_names() ->
     - {name: w3, labels: {host: esx-2}}
     """
     text = workload("nodeSelector: {disk: fast}", replicas=2)
-    assert said("not-failure-tolerant", nodes, text) == []
-    assert said("not-failure-tolerant", nodes, text, host_key="host") == [
+    assert messages_of("not-failure-tolerant", nodes, text) == []
+    assert messages_of("not-failure-tolerant", nodes, text, host_key="host") == [
         "a.yaml:3:18 warning: after a failure of physical host esx-1, none of the 2 replicas can be scheduled, whatever the placement"
     ]
 
 
-def test_domains_that_fail_altogether_are_no_proof_of_a_spread() -> None:
+def test_domains_that_fail_altogether_do_not_prove_a_spread() -> None:
     """With one zone gone both replicas may be in the other. That its second node is taken there is chance: lone might be elsewhere."""
     nodes = """
     - {name: a1, labels: {topology.kubernetes.io/zone: a}}
@@ -326,7 +326,7 @@ def test_domains_that_fail_altogether_are_no_proof_of_a_spread() -> None:
     """
     lone = workload(apart(HOST), name="lone", replicas=1)
     web = workload(f"{apart(HOST)}\n{spread(ZONE)}", replicas=2)
-    assert said("not-failure-tolerant", nodes, f"{lone}---\n{web}") == [
+    assert messages_of("not-failure-tolerant", nodes, f"{lone}---\n{web}") == [
         ("a.yaml:15:18 warning: after a failure of node a2, only 1 of 2 replicas run, in this example placement")
     ]
 
@@ -347,31 +347,31 @@ def test_domains_that_fail_altogether_are_no_proof_of_a_spread() -> None:
         pytest.param(SIX, workload(spread(ZONE)), id="a spread over the zones that remain"),
         pytest.param(SIX, workload("nodeSelector: {disk: fast}", kind="DaemonSet", replicas=None), id="a DaemonSet goes with its node"),
         pytest.param(THREE, workload("nodeSelector: {disk: fast}", kind="Job", replicas=1), id="a Job ends before long"),
-        pytest.param(THREE, workload(apart(ZONE)), id="what has no place today is told as that"),
+        pytest.param(THREE, workload(apart(ZONE)), id="a replica that cannot be scheduled today is reported as such"),
         pytest.param(SIX, workload(replicas=0), id="no replicas"),
     ],
 )
 def test_what_survives_or_goes_down_on_purpose(nodes: str, text: str) -> None:
-    assert said("not-failure-tolerant", nodes, text) == []
+    assert messages_of("not-failure-tolerant", nodes, text) == []
 
 
-def test_a_bare_pod_is_never_made_anew() -> None:
+def test_a_bare_pod_is_never_recreated() -> None:
     pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: till}\nspec: {containers: [{name: till, image: 'nginx:1.27'}]}\n"
     assert rules(SIX, pod) == []
 
 
-def test_a_machine_that_somebody_has_to_start_waits_for_that_and_not_for_a_node() -> None:
+def test_a_machine_that_the_user_has_to_start_waits_for_that_and_not_for_a_node() -> None:
     machine = "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: till}\nspec:\n  runStrategy: STRATEGY\n"
     machine += "  template: {metadata: {labels: {app: till}}, spec: {domain: {devices: {}}}}\n"
     for strategy in ("Always", "RerunOnFailure", "Manual", "Halted"):
-        assert said("not-failure-tolerant", SIX, machine.replace("STRATEGY", strategy)) == []
+        assert messages_of("not-failure-tolerant", SIX, machine.replace("STRATEGY", strategy)) == []
 
 
 # rollout-deadlock
 
 
 def test_an_update_that_has_to_add_a_pod_for_which_there_is_no_node() -> None:
-    assert said("rollout-deadlock", SIX, workload(apart(ZONE))) == [
+    assert messages_of("rollout-deadlock", SIX, workload(apart(ZONE))) == [
         (
             "a.yaml:10:86 warning: a rolling update must add a pod before it removes one of the 3 replicas (maxUnavailable is 0), "
             "but no node accepts the new pod: 6 nodes share their zone with a replica of web"
@@ -392,11 +392,11 @@ def test_an_update_that_has_to_add_a_pod_for_which_there_is_no_node() -> None:
     ],
 )
 def test_updates_that_can_begin(spec: str, more: str) -> None:
-    assert said("rollout-deadlock", SIX, workload(spec, more=more)) == []
+    assert messages_of("rollout-deadlock", SIX, workload(spec, more=more)) == []
 
 
 def test_a_stateful_set_never_surges() -> None:
-    assert said("rollout-deadlock", SIX, workload(apart(ZONE), kind="StatefulSet", more="serviceName: web\n")) == []
+    assert messages_of("rollout-deadlock", SIX, workload(apart(ZONE), kind="StatefulSet", more="serviceName: web\n")) == []
 
 
 # migration-blocked
@@ -416,23 +416,23 @@ spec:
 
 
 def test_a_vm_with_one_node_cannot_leave_it() -> None:
-    assert said("migration-blocked", THREE, VM) == [
+    assert messages_of("migration-blocked", THREE, VM) == [
         (
             "a.yaml:9:7 warning: the VM has no node to migrate to: 1 node already has a replica of till, "
             "1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule, 1 lacks disk=fast"
         )
     ]
-    assert said("migration-blocked", SIX, VM) == []
+    assert messages_of("migration-blocked", SIX, VM) == []
 
 
 @pytest.mark.parametrize("strategy", ["evictionStrategy: None", "hostname: till"])
 def test_a_vm_that_is_not_to_migrate(strategy: str) -> None:
-    assert said("migration-blocked", THREE, VM.replace("evictionStrategy: LiveMigrate", strategy)) == []
+    assert messages_of("migration-blocked", THREE, VM.replace("evictionStrategy: LiveMigrate", strategy)) == []
 
 
 def test_what_virt_controller_asks_of_nodes_counts_once_any_node_has_it() -> None:
     handled = SIX.replace("zone: a, disk: fast", "zone: a, disk: fast, kubevirt.io/schedulable: 'true'")
-    assert said("migration-blocked", handled, VM) != []
+    assert messages_of("migration-blocked", handled, VM) != []
 
 
 # single-domain-possible
@@ -440,7 +440,7 @@ def test_what_virt_controller_asks_of_nodes_counts_once_any_node_has_it() -> Non
 
 def test_replicas_apart_over_nodes_only_may_share_a_zone() -> None:
     nodes = SIX.replace("zone: b", "zone: a")
-    assert said("single-domain-possible", nodes, workload(apart(HOST))) == [
+    assert messages_of("single-domain-possible", nodes, workload(apart(HOST))) == [
         "a.yaml:3:18 info: all 3 replicas may be scheduled in zone `a`: they are separated only over `kubernetes.io/hostname`"
     ]
 
@@ -448,7 +448,7 @@ def test_replicas_apart_over_nodes_only_may_share_a_zone() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(workload(), id="nobody asked for anything"),
+        pytest.param(workload(), id="no requirement"),
         pytest.param(workload(apart(HOST, required=False)), id="a preference only"),
         pytest.param(workload(f"{apart(HOST)}\n{spread(ZONE, hard=False)}"), id="the zone was thought of"),
         pytest.param(workload(apart(ZONE)), id="zones are kept apart"),
@@ -460,29 +460,29 @@ def test_replicas_apart_over_nodes_only_may_share_a_zone() -> None:
     ],
 )
 def test_workloads_that_do_not_mind_or_did_not_forget_the_zone(text: str) -> None:
-    assert said("single-domain-possible", SIX.replace("zone: b", "zone: a"), text) == []
+    assert messages_of("single-domain-possible", SIX.replace("zone: b", "zone: a"), text) == []
 
 
 def test_replicas_kept_apart_over_nothing_are_refused_before_they_land_anywhere() -> None:
-    assert said("single-domain-possible", SIX.replace("zone: b", "zone: a"), workload(apart("''"))) == []
+    assert messages_of("single-domain-possible", SIX.replace("zone: b", "zone: a"), workload(apart("''"))) == []
 
 
 # min-domains-unreachable
 
 
 def test_more_domains_asked_for_than_there_are() -> None:
-    assert said("min-domains-unreachable", SIX, workload(spread(ZONE, skew=2, more=", minDomains: 4"))) == [
+    assert messages_of("min-domains-unreachable", SIX, workload(spread(ZONE, skew=2, more=", minDomains: 4"))) == [
         (
             "a.yaml:10:36 warning: minDomains is 4, but the nodes have only 3 values of `topology.kubernetes.io/zone`: `a`, `b` and `c`; "
             "until more are added, each accepts at most 2 pods"
         )
     ]
-    assert said("min-domains-unreachable", SIX, workload(spread(ZONE, more=", minDomains: 3"))) == []
+    assert messages_of("min-domains-unreachable", SIX, workload(spread(ZONE, more=", minDomains: 3"))) == []
 
 
 def test_more_domains_than_there_are_for_pods_of_another_workload() -> None:
     other = spread(ZONE, more=", minDomains: 4").replace("app: web", "app: other")
-    [found] = said("min-domains-unreachable", SIX, workload(other))
+    [found] = messages_of("min-domains-unreachable", SIX, workload(other))
     assert found.endswith("`a`, `b` and `c`; until more are added, none with more than 1 pod that it selects accepts another")
 
 
@@ -509,7 +509,7 @@ def test_a_domain_behind_a_taint_counts_as_empty() -> None:
     ],
 )
 def test_domains_that_are_open_or_do_not_count(spec: str) -> None:
-    assert said("spread-blocked-by-taints", THREE, workload(spec, replicas=2)) == []
+    assert messages_of("spread-blocked-by-taints", THREE, workload(spec, replicas=2)) == []
 
 
 # What all of them have in common.
@@ -549,27 +549,27 @@ def with_port(port: int, name: str = "web", replicas: int = 3) -> str:
 
 
 def test_more_replicas_than_nodes_for_a_port_of_the_host() -> None:
-    assert said("too-few-domains", THREE, with_port(80)) == [
+    assert messages_of("too-few-domains", THREE, with_port(80)) == [
         (
             "a.yaml:10:103 error: 3 replicas, 2 nodes: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
             "host port 80 allows only 2, so 1 stays Pending"
         )
     ]
-    assert said("too-few-domains", SIX, with_port(80)) == []
+    assert messages_of("too-few-domains", SIX, with_port(80)) == []
 
 
 def test_two_workloads_that_want_one_port() -> None:
     six = f"{with_port(80)}---\n{with_port(80, 'shop', 4)}"
-    [found] = said("competing-workloads", SIX, six)
+    [found] = messages_of("competing-workloads", SIX, six)
     assert found.endswith("compete for the same nodes: no order of scheduling places all their replicas")
-    assert said("competing-workloads", SIX, f"{with_port(80)}---\n{with_port(81, 'shop', 4)}") == []
+    assert messages_of("competing-workloads", SIX, f"{with_port(80)}---\n{with_port(81, 'shop', 4)}") == []
 
 
 def test_a_rolling_update_needs_one_more_node_for_the_port() -> None:
-    [found] = said("rollout-deadlock", THREE, with_port(80, replicas=2))
+    [found] = messages_of("rollout-deadlock", THREE, with_port(80, replicas=2))
     assert found == (
         "a.yaml:10:103 warning: a rolling update must add a pod before it removes one of the 2 replicas (maxUnavailable is 0), "
         "but no node accepts the new pod: 2 nodes already use host port 80, "
         "1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
     )
-    assert said("rollout-deadlock", SIX, with_port(80, replicas=2)) == []
+    assert messages_of("rollout-deadlock", SIX, with_port(80, replicas=2)) == []

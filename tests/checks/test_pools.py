@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from afflint.checks.match import Target
-from linting import lint, places, said
+from linting import lint, messages_of, places
 
 GPU = """\
 apiVersion: karpenter.sh/v1
@@ -85,7 +85,7 @@ def test_what_some_pool_can_meet_is_silent(asked: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said_of_it"),
+    ("asked", "message"),
     [
         ("{accelerator: nvidia-a10}", "warning no pool has `accelerator: nvidia-a10`: NodePool gpu has `accelerator: nvidia-a100`"),
         ("{pool: batch}", "info no pool has `pool: batch`: NodePool gpu has `pool: gpu`, others `web`"),
@@ -110,8 +110,8 @@ def test_what_some_pool_can_meet_is_silent(asked: str) -> None:
         ),
     ],
 )
-def test_what_no_pool_can_meet_is_said_with_the_nearest(asked: str, said_of_it: str) -> None:
-    assert unmatched(f"nodeSelector: {asked}") == [said_of_it]
+def test_what_no_pool_can_meet_is_reported_with_the_nearest(asked: str, message: str) -> None:
+    assert unmatched(f"nodeSelector: {asked}") == [message]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_what_no_pool_can_meet_is_said_with_the_nearest(asked: str, said_of_it: 
         ("gpu", "info"),
     ],
 )
-def test_a_value_unlike_those_at_hand_may_be_that_of_a_pool_elsewhere(asked: str, severity: str) -> None:
+def test_a_value_unlike_those_known_may_be_that_of_a_pool_elsewhere(asked: str, severity: str) -> None:
     pools = WEB.replace("pool: web", "group: SparkGravitonMemoryOptimized")
     assert [each.partition(" ")[0] for each in unmatched(f"nodeSelector: {{group: {asked}}}", pools=pools)] == [severity]
 
@@ -134,7 +134,7 @@ def test_only_complete_pools_make_it_an_error() -> None:
     assert [each.partition(" ")[0] for each in unmatched("nodeSelector: {pool: batch}", target=COMPLETE)] == ["error"]
 
 
-def test_it_stands_at_what_is_asked_for_and_names_where_the_nearest_is() -> None:
+def test_it_is_reported_at_the_requirement_and_names_where_the_nearest_is() -> None:
     (found,) = lint({"pools.yaml": GPU, "web.yaml": pod("nodeSelector: {accelerator: nvidia-a10}")})
     assert places([found]) == ["web.yaml:6:31 warning no-matching-pool"]
     assert [(each.file, each.span.line, each.span.column) for each in found.related] == [("pools.yaml", 6, 38)]
@@ -159,7 +159,7 @@ AFFINITY = "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecu
         ("{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}", 0),
     ],
 )
-def test_required_terms_are_held_against_every_pool(terms: str, number: int) -> None:
+def test_required_terms_are_checked_against_every_pool(terms: str, number: int) -> None:
     assert len(unmatched(AFFINITY % terms)) == number
 
 
@@ -179,14 +179,14 @@ def test_a_taint_that_nothing_tolerates_shuts_the_only_pool() -> None:
     )
     assert unmatched("nodeSelector: {pool: web}", "tolerations: [{key: web, operator: Exists}]", pools=TAINTED) == []
     assert len(unmatched("nodeSelector: {pool: web}", "tolerations: [{key: web, value: other}]", pools=TAINTED)) == 1
-    assert unmatched(pools=TAINTED) == [], "whoever asks for no pool may have others"
+    assert unmatched(pools=TAINTED) == [], "workloads without a requirement on pools may run on other nodes"
     assert [each.partition(" ")[0] for each in unmatched(pools=TAINTED, target=COMPLETE)] == ["error"]
     assert unmatched("nodeSelector: {pool: web}", pools=TAINTED.replace("taints:", "startupTaints:")) == []
     assert unmatched("nodeSelector: {pool: gpu}", pools=GPU) == [], "a cluster may have pods tolerate the taint of a device"
 
 
 def test_where_other_pools_lack_what_is_asked_for_the_tainted_one_is_not_the_only_one() -> None:
-    """In which zone the nodes of the tainted pool are, nothing tells."""
+    """The zone of the nodes of the tainted pool is unknown."""
     (found,) = unmatched(f"nodeSelector: {{{ZONE}: eu-1c}}", pools=f"{GPU}---\n{TAINTED}", target=COMPLETE)
     assert found.startswith("error the only pool with the required labels is tainted, and the pods do not tolerate it: NodePool web has")
     (found,) = unmatched("nodeSelector: {}", pools=TAINTED, target=COMPLETE)
@@ -201,7 +201,7 @@ def test_pools_of_other_clusters_are_not_mixed_with_the_workloads_here() -> None
     assert found.startswith("error NodePool gpu, the only pool here, does not have the label `disk`")
 
 
-def test_a_pool_of_which_something_is_open_may_have_anything() -> None:
+def test_a_pool_with_an_open_list_may_have_anything() -> None:
     patch = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: web}\nspec: {template: {metadata: {labels: {pool: web}}}}\n"
     assert unmatched("nodeSelector: {disk: ssd}", pools=patch) == []
     assert len(unmatched("nodeSelector: {pool: gpu}", pools=patch)) == 1
@@ -225,7 +225,7 @@ def test_a_patch_is_held_to_the_labels_that_it_names() -> None:
     assert [each.rule for each in lint({"pools.yaml": TAINTED, "a.yaml": patch.replace("batch", "web")})] == []
 
 
-def test_what_operators_make_pods_of_is_held_against_pools_where_it_stands() -> None:
+def test_custom_resources_are_checked_against_pools_at_their_fields() -> None:
     spark = """\
         apiVersion: sparkoperator.k8s.io/v1beta2
         kind: SparkApplication
@@ -236,7 +236,7 @@ def test_what_operators_make_pods_of_is_held_against_pools_where_it_stands() -> 
             nodeSelector: {pool: batch-of-web}
     """
     found = lint({"pools.yaml": TAINTED.replace("pool: web", "pool: web-batch"), "a.yaml": spark.replace("pool: web}", "pool: web-batch}")})
-    assert places(found) == ["a.yaml:7:26 warning no-matching-pool"], "what the operator tolerates nobody knows"
+    assert places(found) == ["a.yaml:7:26 warning no-matching-pool"], "the tolerations that the operator adds are unknown"
 
 
 def test_a_key_that_a_pool_declares_is_a_known_node_label() -> None:
@@ -268,7 +268,7 @@ spec:
 """
 
 
-def test_a_label_that_stays_on_machines_is_said_where_a_workload_asks_for_it() -> None:
+def test_a_label_that_stays_on_machines_is_reported_where_a_workload_asks_for_it() -> None:
     asking, other = pod("nodeSelector: {team: web}"), pod("nodeSelector: {team: db}")
     found = lint({"m.yaml": MACHINES, "web.yaml": asking})
     assert places(found) == ["m.yaml:8:16 warning unreachable-node-label"]
@@ -286,15 +286,15 @@ def test_a_kubelet_that_would_not_start_is_an_error() -> None:
           kubeletExtraArgs:
             node-labels: "node-role.kubernetes.io/worker=,node.kubernetes.io/x=1,kubelet.kubernetes.io/y=1,a.node.kubernetes.io/z=1,b=1"
     """
-    assert said(config, "unreachable-node-label") == [
+    assert messages_of(config, "unreachable-node-label") == [
         "5:18 a kubelet does not start with `node-role.kubernetes.io/worker` in `--node-labels`: it may not set labels of that domain"
     ]
 
 
 @pytest.mark.parametrize("effect", ["NO_SCHEDULE", "no-schedule", "NoShedule", "noschedule", "''"])
 def test_effects_in_the_spelling_of_others(effect: str) -> None:
-    assert len(said(TAINTED.replace("effect: NoSchedule", f"effect: {effect}"), "invalid-pool-taint")) == 1
-    assert said(TAINTED.replace("effect: NoSchedule", "effect: ${EFFECT}"), "invalid-pool-taint") == []
+    assert len(messages_of(TAINTED.replace("effect: NoSchedule", f"effect: {effect}"), "invalid-pool-taint")) == 1
+    assert messages_of(TAINTED.replace("effect: NoSchedule", "effect: ${EFFECT}"), "invalid-pool-taint") == []
 
 
 def test_two_pools_of_a_cluster_that_spell_one_thing_differently() -> None:
@@ -317,10 +317,10 @@ def test_a_pool_that_no_workload_tolerates_is_an_info() -> None:
     assert "untolerated-pool" in [each.rule for each in everything]
 
 
-def test_findings_of_pools_are_silenced_where_they_stand() -> None:
+def test_findings_of_pools_are_silenced_where_they_are() -> None:
     from linting import ON_BY_DEFAULT, findings_of, settings_of
 
-    text = f"# afflint: ignore-file[invalid-pool-taint] -- Terraform mends it\n{TAINTED.replace('NoSchedule', 'NO_SCHEDULE')}"
+    text = f"# afflint: ignore-file[invalid-pool-taint] -- Terraform fixes it\n{TAINTED.replace('NoSchedule', 'NO_SCHEDULE')}"
     assert findings_of({"a.yaml": text.encode()}, settings_of(ON_BY_DEFAULT), inline=True) == []
 
 
@@ -391,7 +391,7 @@ spec:
       nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}
       requirements: []
 """
-    assert said(hosted, "no-matching-pool") == []
+    assert messages_of(hosted, "no-matching-pool") == []
 
 
 TALCONFIG = """\

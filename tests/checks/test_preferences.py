@@ -1,10 +1,10 @@
-"""Preferred node affinity held against the nodes."""
+"""Preferred node affinity checked against the nodes."""
 
 from __future__ import annotations
 
 import pytest
 
-from on_nodes import lint, said, workload
+from on_nodes import lint, messages_of, workload
 
 NODES = """\
     - {name: w1, labels: {size: large, zone: west, "kubernetes.io/os": linux}}
@@ -21,7 +21,7 @@ def preferring(*terms: str, required: str = "", kind: str = "matchExpressions") 
 
 
 def unmet(*terms: str, required: str = "", kind: str = "matchExpressions", more: str = "") -> list[str]:
-    found = said("unmet-preference", NODES, workload(preferring(*terms, required=required, kind=kind) + more))
+    found = messages_of("unmet-preference", NODES, workload(preferring(*terms, required=required, kind=kind) + more))
     return [each.split(" ", 1)[1].replace("this preference has no effect: ", "") for each in found]
 
 
@@ -78,7 +78,7 @@ def test_the_name_of_a_node() -> None:
         "{key: failure-domain.beta.kubernetes.io/zone, operator: In, values: [a]}",
         "{key: size, operator: In, values: [large]}, {key: size, operator: NotIn, values: [large]}",
     ],
-    ids=["met", "one value met", "filled in later", "left out of lists by hand", "nobody sets it", "deprecated", "contradictory"],
+    ids=["met", "one value met", "filled in later", "left out of lists by hand", "no node has it", "deprecated", "contradictory"],
 )
 def test_what_is_met_and_what_other_rules_say(term: str) -> None:
     assert unmet(term) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linting import lint, places, said
+from linting import lint, messages_of, places
 
 PERCONA = """\
 apiVersion: pxc.percona.com/v1
@@ -63,16 +63,16 @@ PROBABLE = "(kubectl rejects it, or the operator ignores it)"
 def test_a_definition_of_the_run_is_used_for_kinds_of_the_catalogue() -> None:
     files = {"crd.yaml": PERCONA_DEFINITION, "cluster.yaml": PERCONA}
     assert places(lint(files)) == ["cluster.yaml:9:7 error misplaced-constraint", "cluster.yaml:15:5 error unknown-field"]
-    (misplaced,) = said(files, "misplaced-constraint")
+    (misplaced,) = messages_of(files, "misplaced-constraint")
     assert misplaced.endswith(f"it belongs in spec.pxc.affinity.advanced {REJECTED}")
-    assert said(files, "unknown-field") == [
+    assert messages_of(files, "unknown-field") == [
         f"15:5 unknown field `affintiy` in spec.haproxy of this PerconaXtraDBCluster; did you mean `affinity`? {REJECTED}"
     ]
 
 
 def test_without_a_definition_the_same_is_a_warning() -> None:
     assert places(lint(PERCONA)) == ["a.yaml:9:7 warning misplaced-constraint", "a.yaml:15:5 warning unknown-field"]
-    (message,) = said(PERCONA, "unknown-field")
+    (message,) = messages_of(PERCONA, "unknown-field")
     assert message.endswith(f"did you mean `affinity`? {PROBABLE}")
 
 
@@ -211,7 +211,7 @@ def test_copies_with_different_versions_are_one_definition() -> None:
 def test_a_key_inside_a_list_of_objects_has_its_own_position() -> None:
     text = f"apiVersion: v1\nkind: List\nitems:\n- {WIDGET.replace(chr(10), chr(10) + '  ')}  affinity: {{}}\n"
     assert places(lint({"crd.yaml": DEFINITION, "w.yaml": text})) == ["w.yaml:8:5 error unknown-field"]
-    assert said({"crd.yaml": DEFINITION, "w.yaml": text}, "unknown-field")[0].startswith(
+    assert messages_of({"crd.yaml": DEFINITION, "w.yaml": text}, "unknown-field")[0].startswith(
         "8:5 unknown field `affinity` in spec of this Widget"
     )
 
@@ -230,26 +230,26 @@ spec: {chart: {spec: {chart: podinfo}}}
 
 
 def test_a_misspelt_field_of_the_metadata_of_any_resource_is_reported() -> None:
-    assert said({"a.yaml": RELEASE}, "unknown-field") == [
+    assert messages_of({"a.yaml": RELEASE}, "unknown-field") == [
         f"5:3 unknown field `label` in metadata of this HelmRelease; did you mean `labels`? {REJECTED}"
     ]
-    assert said({"a.yaml": RELEASE.replace("label:\n    app: open-webui", "label: open-webui")}, "unknown-field") == []
-    assert said({"a.yaml": RELEASE.replace("label:", "labels: {}\n  label:")}, "unknown-field") == []
+    assert messages_of({"a.yaml": RELEASE.replace("label:\n    app: open-webui", "label: open-webui")}, "unknown-field") == []
+    assert messages_of({"a.yaml": RELEASE.replace("label:", "labels: {}\n  label:")}, "unknown-field") == []
 
 
 def test_any_field_of_the_metadata_is_known_for_a_kind_of_the_catalogue() -> None:
     workflow = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: a, title: b}\nspec: {nodeSelector: {a: b}}\n"
-    assert said({"a.yaml": workflow}, "unknown-field") == [f"3:21 unknown field `title` in metadata of this Workflow {REJECTED}"]
-    assert said({"a.yaml": workflow.replace("argoproj.io", "backstage.io")}, "unknown-field") == []
-    assert said({"a.yaml": workflow.replace("title: b", "clusterName: b")}, "unknown-field") == []
+    assert messages_of({"a.yaml": workflow}, "unknown-field") == [f"3:21 unknown field `title` in metadata of this Workflow {REJECTED}"]
+    assert messages_of({"a.yaml": workflow.replace("argoproj.io", "backstage.io")}, "unknown-field") == []
+    assert messages_of({"a.yaml": workflow.replace("title: b", "clusterName: b")}, "unknown-field") == []
 
 
 @pytest.mark.parametrize("kind", ["v1\nkind: Service", "v1\nkind: Namespace", "policy/v1\nkind: PodDisruptionBudget"])
 def test_the_metadata_of_objects_that_create_no_pods_is_checked(kind: str) -> None:
     manifest = f"apiVersion: {kind}\nmetadata:\n  name: a\n  label: {{a: b}}\n"
-    assert said({"a.yaml": manifest}, "unknown-field") == ["5:3 unknown field `label` in this metadata; did you mean `labels`?"]
+    assert messages_of({"a.yaml": manifest}, "unknown-field") == ["5:3 unknown field `label` in this metadata; did you mean `labels`?"]
     nested = "apiVersion: v1\nkind: List\nitems:\n- null\n- " + manifest.replace("\n", "\n  ")
-    assert said({"a.yaml": nested}, "unknown-field") == ["9:5 unknown field `label` in this metadata; did you mean `labels`?"]
+    assert messages_of({"a.yaml": nested}, "unknown-field") == ["9:5 unknown field `label` in this metadata; did you mean `labels`?"]
 
 
 def test_the_metadata_of_an_object_with_several_templates_is_checked_once() -> None:
@@ -264,7 +264,7 @@ spec:
   - {{name: y, {job}}}
 """
     files = {"a.yaml": "apiVersion: v1\nkind: List\nitems:\n- null\n- " + manifest.replace("\n", "\n  ")}
-    assert said(files, "unknown-field") == ["7:23 unknown field `annotation` in this metadata; did you mean `annotations`?"]
+    assert messages_of(files, "unknown-field") == ["7:23 unknown field `annotation` in this metadata; did you mean `annotations`?"]
 
 
 # Selectors that a kind needs.
@@ -280,8 +280,8 @@ spec:
 
 
 def test_a_plan_without_a_node_selector_upgrades_no_node() -> None:
-    assert said({"a.yaml": PLAN}, "selector-matches-nothing") == ["4:1 this Plan has no nodeSelector, so it selects no node"]
-    assert said({"a.yaml": PLAN + "  nodeSelector: {}\n"}, "selector-matches-nothing") == []
-    assert said({"a.yaml": PLAN + "  nodeSelector:\n"}, "selector-matches-nothing") != []
-    assert said({"a.yaml": PLAN.replace("  upgrade: {image: upgrade}\n", "")}, "selector-matches-nothing") == []
-    assert said({"a.yaml": PLAN.replace("upgrade.cattle.io", "backups.example.io")}, "selector-matches-nothing") == []
+    assert messages_of({"a.yaml": PLAN}, "selector-matches-nothing") == ["4:1 this Plan has no nodeSelector, so it selects no node"]
+    assert messages_of({"a.yaml": PLAN + "  nodeSelector: {}\n"}, "selector-matches-nothing") == []
+    assert messages_of({"a.yaml": PLAN + "  nodeSelector:\n"}, "selector-matches-nothing") != []
+    assert messages_of({"a.yaml": PLAN.replace("  upgrade: {image: upgrade}\n", "")}, "selector-matches-nothing") == []
+    assert messages_of({"a.yaml": PLAN.replace("upgrade.cattle.io", "backups.example.io")}, "selector-matches-nothing") == []

@@ -28,7 +28,7 @@ spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minRe
 ON_WEB = "nodeSelector: {pool: web}\n"
 
 
-def told(pools: str, manifests: str, *, complete: bool = True) -> list[str]:
+def messages(pools: str, manifests: str, *, complete: bool = True) -> list[str]:
     """``line:column severity message`` of what is said of too few domains."""
     found = lint({"pools.yaml": pools, "web.yaml": manifests}, target=Target(complete_nodes=complete))
     return [f"{each.span.line}:{each.span.column} {each.severity} {each.message}" for each in found if each.rule == "too-few-domains"]
@@ -36,47 +36,47 @@ def told(pools: str, manifests: str, *, complete: bool = True) -> list[str]:
 
 def test_nodes_are_counted_in_the_pools_that_take_the_pods() -> None:
     left = "the required podAntiAffinity over nodes allows only 3, so 2 stay Pending"
-    assert told(GROUPS, workload(ON_WEB + apart(HOST), replicas=5)) == [
+    assert messages(GROUPS, workload(ON_WEB + apart(HOST), replicas=5)) == [
         "11:86 error 5 replicas, at most 3 nodes in all (node group a has 1 and node group b has at most 2); " + left
     ]
-    assert told(GROUPS, workload(ON_WEB + apart(HOST), replicas=3)) == []
-    assert told(GROUPS, workload(apart(HOST), replicas=5)) == [], "the third group takes them as well"
+    assert messages(GROUPS, workload(ON_WEB + apart(HOST), replicas=3)) == []
+    assert messages(GROUPS, workload(apart(HOST), replicas=5)) == [], "the third group takes them as well"
 
 
-def test_numbers_that_are_fixed_are_told_as_such() -> None:
+def test_numbers_that_are_fixed_are_reported_as_such() -> None:
     fixed = CLUSTER + "nodeGroups: [{name: a, desiredCapacity: 1}, {name: b, minSize: 1, maxSize: 1}]\n"
-    [found] = told(fixed, workload(apart(HOST)))
+    [found] = messages(fixed, workload(apart(HOST)))
     assert "3 replicas, 2 nodes in all (node group a has 1 and node group b has 1); " in found
 
 
 def test_zones_need_no_numbers() -> None:
     left = "the required podAntiAffinity over zones allows only 2, so 1 stays Pending"
-    assert told(NODE_POOL, workload(apart(ZONE))) == ["10:86 error 3 replicas, 2 zones in all (`eu-1a` and `eu-1b`); " + left]
-    assert told(NODE_POOL, workload(apart(ZONE), replicas=2)) == []
-    assert told(NODE_POOL, workload(apart("failure-domain.beta.kubernetes.io/zone"))) != []
+    assert messages(NODE_POOL, workload(apart(ZONE))) == ["10:86 error 3 replicas, 2 zones in all (`eu-1a` and `eu-1b`); " + left]
+    assert messages(NODE_POOL, workload(apart(ZONE), replicas=2)) == []
+    assert messages(NODE_POOL, workload(apart("failure-domain.beta.kubernetes.io/zone"))) != []
     somewhere = NODE_POOL.replace("name: fast", "name: anywhere").replace("topology.kubernetes.io/zone", "kubernetes.io/arch")
-    assert told(f"{NODE_POOL}---\n{somewhere}", workload(apart(ZONE))) == [], "in which zones its nodes are nobody knows"
+    assert messages(f"{NODE_POOL}---\n{somewhere}", workload(apart(ZONE))) == [], "the zones of its nodes are unknown"
 
 
 def test_a_port_of_the_host_is_taken_once_on_each_node() -> None:
     port = "containers: [{name: web, image: 'web:1', ports: [{containerPort: 80, hostPort: 80}]}]\n"
     text = workload(ON_WEB, replicas=5).replace("containers: [{name: web, image: 'nginx:1.27'}]\n", port)
-    [found] = told(GROUPS, text)
+    [found] = messages(GROUPS, text)
     assert found.endswith("; host port 80 allows only 3, so 2 stay Pending")
 
 
 def test_of_a_job_that_is_an_info() -> None:
-    [found] = told(GROUPS, workload(ON_WEB + apart(HOST), kind="Job", replicas=5))
+    [found] = messages(GROUPS, workload(ON_WEB + apart(HOST), kind="Job", replicas=5))
     assert " info 5 replicas" in found
     assert found.endswith("allows only 3 at a time")
 
 
 def test_the_fewest_replicas_of_an_autoscaler_count_and_the_most_are_an_info() -> None:
     text = workload(ON_WEB + apart(HOST), replicas=9)
-    assert told(GROUPS, text + AUTOSCALER.replace("LEAST", "2").replace("MOST", "3")) == []
-    [found] = told(GROUPS, text + AUTOSCALER.replace("LEAST", "4").replace("MOST", "9"))
+    assert messages(GROUPS, text + AUTOSCALER.replace("LEAST", "2").replace("MOST", "3")) == []
+    [found] = messages(GROUPS, text + AUTOSCALER.replace("LEAST", "4").replace("MOST", "9"))
     assert " error 4 replicas, at most 3 nodes in all " in found
-    [found] = told(GROUPS, text + AUTOSCALER.replace("LEAST", "2").replace("MOST", "9"))
+    [found] = messages(GROUPS, text + AUTOSCALER.replace("LEAST", "2").replace("MOST", "9"))
     assert " info HorizontalPodAutoscaler web asks for up to 9 replicas, at most 3 nodes in all " in found
 
 
@@ -94,7 +94,7 @@ def test_nodes_of_a_pool_that_does_not_grow_are_those_that_are_listed() -> None:
         "pools.yaml": CLUSTER + "nodeGroups: [{name: a, desiredCapacity: 1}]\n",
     }
     [found] = [each for each in lint(files, target=Target(complete_nodes=True)) if each.rule == "too-few-domains"]
-    assert found.message.startswith("3 replicas, 1 node; "), "and that is told once"
+    assert found.message.startswith("3 replicas, 1 node; "), "reported once"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_nodes_of_a_pool_that_does_not_grow_are_those_that_are_listed() -> None:
     [
         pytest.param(NODE_POOL, id="no bound"),
         pytest.param(GROUPS.replace("maxSize: 2", "maxSize: ${MOST}"), id="a bound to be filled in"),
-        pytest.param(GROUPS.replace("desiredCapacity: 1", "desiredCapacity: 0"), id="a pool that waits for somebody to scale it"),
+        pytest.param(GROUPS.replace("desiredCapacity: 1", "desiredCapacity: 0"), id="a pool that the user has to scale"),
         pytest.param(GROUPS.replace("desiredCapacity: 1", "minSize: 0, maxSize: -1"), id="a number that is none"),
         pytest.param(GROUPS + "fargateProfiles: [{name: all, selectors: [{namespace: shop}]}]\n", id="Fargate"),
         pytest.param(GROUPS + "autoModeConfig: {enabled: true}\n", id="EKS Auto Mode"),
@@ -111,8 +111,8 @@ def test_nodes_of_a_pool_that_does_not_grow_are_those_that_are_listed() -> None:
     ],
 )
 def test_where_there_may_be_more_nodes_it_is_silent(pools: str) -> None:
-    assert told(GROUPS, workload(ON_WEB + apart(HOST), replicas=5)) != []
-    assert told(pools, workload(ON_WEB + apart(HOST), replicas=5)) == []
+    assert messages(GROUPS, workload(ON_WEB + apart(HOST), replicas=5)) != []
+    assert messages(pools, workload(ON_WEB + apart(HOST), replicas=5)) == []
 
 
 TO_CONTROL_PLANES = "tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists}]\n"
@@ -127,8 +127,8 @@ TO_CONTROL_PLANES = "tolerations: [{key: node-role.kubernetes.io/control-plane, 
         pytest.param("nodeSelector: {pool: '${POOL}'}\n" + apart(HOST), id="a value to be filled in"),
     ],
 )
-def test_pods_that_may_find_room_elsewhere_are_no_finding(pods: str) -> None:
-    assert told(GROUPS, workload(pods, replicas=5)) == []
+def test_pods_that_may_fit_elsewhere_are_not_reported(pods: str) -> None:
+    assert messages(GROUPS, workload(pods, replicas=5)) == []
 
 
 def test_a_control_plane_that_a_pool_shows_is_counted() -> None:
@@ -143,11 +143,11 @@ kind: InstanceGroup
 metadata: {name: nodes, labels: {kops.k8s.io/cluster: c}}
 spec: {role: Node, minSize: 1, maxSize: 1}
 """
-    [found] = told(groups, workload(TO_CONTROL_PLANES + apart(HOST)))
+    [found] = messages(groups, workload(TO_CONTROL_PLANES + apart(HOST)))
     assert "3 replicas, 2 nodes in all (InstanceGroup masters has 1 and InstanceGroup nodes has 1); " in found
-    [found] = told(groups, workload(apart(HOST)))
+    [found] = messages(groups, workload(apart(HOST)))
     assert "3 replicas, 1 node in all (InstanceGroup nodes has 1); " in found
-    assert told(groups.replace("role: Node,", "role: Node, manager: Karpenter,"), workload(apart(HOST))) == []
+    assert messages(groups.replace("role: Node,", "role: Node, manager: Karpenter,"), workload(apart(HOST))) == []
 
 
 def test_pools_of_another_cluster_may_be_what_is_meant() -> None:
@@ -158,11 +158,11 @@ kind: Cluster
 metadata: {name: far}
 spec: {rkeConfig: {machinePools: [{name: web, quantity: 9, workerRole: true, labels: {pool: web}}]}}
 """
-    assert told(GROUPS + far, workload(ON_WEB + apart(HOST), replicas=5)) == []
+    assert messages(GROUPS + far, workload(ON_WEB + apart(HOST), replicas=5)) == []
 
 
 def test_pools_that_may_not_be_all_prove_nothing() -> None:
-    assert told(GROUPS, workload(ON_WEB + apart(HOST), replicas=5), complete=False) == []
+    assert messages(GROUPS, workload(ON_WEB + apart(HOST), replicas=5), complete=False) == []
 
 
 def test_it_names_where_the_pools_are_declared() -> None:

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from linting import lint
-from on_nodes import said
+from on_nodes import messages_of
 
 RULE = "invalid-scheduler-configuration"
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -225,14 +225,14 @@ class TestAddedAffinity:
 
     def test_one_that_no_node_meets(self) -> None:
         text = self.added("key: pool, operator: In, values: [generall]")
-        (match,) = said("unschedulable", NODES, text)
+        (match,) = messages_of("unschedulable", NODES, text)
         assert match.startswith("a.yaml:6:")
         assert match.endswith("the node does not match `pool=generall`, so all pods of the profile stay Pending; did you mean `general`?")
-        assert said("unschedulable", NODES, self.added("key: pool, operator: In, values: [general]")) == []
+        assert messages_of("unschedulable", NODES, self.added("key: pool, operator: In, values: [general]")) == []
 
     def test_unused_configurations_are_not_compared_with_the_nodes(self) -> None:
         text = self.added("key: pool, operator: In, values: [generall]")
-        assert said("unschedulable", NODES, f"{text}---\n{profile()}") == []
+        assert messages_of("unschedulable", NODES, f"{text}---\n{profile()}") == []
 
 
 class TestInText:

@@ -6,7 +6,7 @@ import pytest
 
 from afflint.checks.match import Target
 from afflint.kube.node_labels import ZONE
-from linting import lint, places, said
+from linting import lint, messages_of, places
 
 
 def deployment(template_labels: str, spread: str, *, replicas: str = "replicas: 2", image: str = "image: nginx", name: str = "web") -> str:
@@ -33,14 +33,16 @@ def hard(selector: str, skew: int = 1) -> str:
 class TestSpreadMissesItself:
     def test_a_key_that_is_nearly_there_is_named(self) -> None:
         text = deployment("tier: front", hard("{matchLabels: {teir: front}}"))
-        (message,) = said(text, "spread-misses-itself")
+        (message,) = messages_of(text, "spread-misses-itself")
         assert message == (
             "12:107 this spread constraint does not count its own pods:"
             " it selects `teir In [front]`, but they have no label `teir`; did you mean `tier`?"
         )
 
     def test_the_value_under_another_key_is_named(self) -> None:
-        (message,) = said(deployment("tier: front", hard("{matchLabels: {app.kubernetes.io/component: front}}")), "spread-misses-itself")
+        (message,) = messages_of(
+            deployment("tier: front", hard("{matchLabels: {app.kubernetes.io/component: front}}")), "spread-misses-itself"
+        )
         assert message.endswith("but they have no label `app.kubernetes.io/component`; they have `tier: front`")
 
     def test_a_label_of_the_deployment_alone_is_reported_once_as_missing_from_the_template(self) -> None:
@@ -50,7 +52,7 @@ class TestSpreadMissesItself:
 
     def test_a_label_that_is_excluded_and_there(self) -> None:
         text = deployment("tier: front", hard("{matchExpressions: [{key: tier, operator: NotIn, values: [front]}]}"))
-        assert said(text, "spread-misses-itself")[0].endswith("it selects `tier NotIn [front]`, but they have `tier: front`")
+        assert messages_of(text, "spread-misses-itself")[0].endswith("it selects `tier NotIn [front]`, but they have `tier: front`")
 
     def test_a_patch_is_held_to_the_labels_it_gives(self) -> None:
         absent = deployment("tier: front", hard("{matchLabels: {track: stable}}"), image="resources: {}")
@@ -70,21 +72,21 @@ class TestSpreadLostInRollout:
     def test_the_message_says_how_many_domains_are_enough(self) -> None:
         counts = "this spread constraint also counts the pods of the previous revision"
         two = deployment("a: b", hard(self.OWN))
-        assert said(two, self.RULE) == [
+        assert messages_of(two, self.RULE) == [
             f"12:12 with fewer than 3 domains of `zone`, a rollout may leave both replicas in one domain: {counts}"
         ]
         three = deployment("a: b", hard(self.OWN, 2), replicas="replicas: 3").replace("topologyKey: zone", f"topologyKey: {ZONE}")
         uneven = "a rollout may leave the 3 replicas spread over zones less evenly than required"
-        assert said(three, self.RULE) == [f"12:12 with fewer than 3 zones, {uneven}: {counts}"]
-        assert said(three.replace("maxSkew: 2", "maxSkew: 1"), self.RULE) == [f"12:12 with fewer than 4 zones, {uneven}: {counts}"]
+        assert messages_of(three, self.RULE) == [f"12:12 with fewer than 3 zones, {uneven}: {counts}"]
+        assert messages_of(three.replace("maxSkew: 2", "maxSkew: 1"), self.RULE) == [f"12:12 with fewer than 4 zones, {uneven}: {counts}"]
 
     def test_a_number_of_domains_that_no_cluster_has_is_left_out(self) -> None:
-        (found,) = said(deployment("a: b", hard(self.OWN), replicas="replicas: 50"), self.RULE)
+        (found,) = messages_of(deployment("a: b", hard(self.OWN), replicas="replicas: 50"), self.RULE)
         assert found.startswith("12:12 a rollout may leave the 50 replicas spread over domains of `zone` less evenly than required: ")
 
     def test_clusters_usually_have_enough_nodes(self) -> None:
         text = deployment("a: b", hard(self.OWN)).replace("topologyKey: zone", "topologyKey: kubernetes.io/hostname")
-        assert said(text, self.RULE) == []
+        assert messages_of(text, self.RULE) == []
 
     def test_the_label_of_the_revision_is_that_of_the_kind(self) -> None:
         rollout = deployment("a: b", hard(self.OWN)).replace("apps/v1", "argoproj.io/v1alpha1").replace("kind: Deployment", "kind: Rollout")
@@ -98,20 +100,20 @@ class TestSpreadLostInRollout:
     )
     def test_without_a_surge_pod_it_is_silent(self, strategy: str) -> None:
         text = deployment("a: b", hard(self.OWN)).replace("  selector:", f"  strategy: {strategy}\n  selector:", 1)
-        assert said(text, self.RULE) == []
+        assert messages_of(text, self.RULE) == []
 
     @pytest.mark.parametrize("replicas", ["replicas: 1", "paused: false", "replicas: 0"])
     def test_one_replica_cannot_lose_a_domain(self, replicas: str) -> None:
-        assert said(deployment("a: b", hard(self.OWN), replicas=replicas), self.RULE) == []
+        assert messages_of(deployment("a: b", hard(self.OWN), replicas=replicas), self.RULE) == []
 
     def test_a_preference_or_a_large_skew_guarantees_nothing(self) -> None:
-        assert said(deployment("a: b", hard(self.OWN).replace("DoNotSchedule", "ScheduleAnyway")), self.RULE) == []
-        assert said(deployment("a: b", hard(self.OWN, 2)), self.RULE) == []
+        assert messages_of(deployment("a: b", hard(self.OWN).replace("DoNotSchedule", "ScheduleAnyway")), self.RULE) == []
+        assert messages_of(deployment("a: b", hard(self.OWN, 2)), self.RULE) == []
 
     @pytest.mark.parametrize(("least", "silent"), [(2, False), (3, True)])
     def test_enough_domains_for_the_surge_pod_separate_all_pods(self, least: int, *, silent: bool) -> None:
         text = deployment("a: b", hard(f"{self.OWN}, minDomains: {least}"))
-        assert (said(text, self.RULE) == []) is silent
+        assert (messages_of(text, self.RULE) == []) is silent
 
     @pytest.mark.parametrize(
         ("key", "silent"),
@@ -121,23 +123,23 @@ class TestSpreadLostInRollout:
         text = deployment("a: b", hard(self.OWN).replace("topologyKey: zone", "topologyKey: topology.kubernetes.io/zone"))
         term = f"{{topologyKey: {key}, labelSelector: {self.OWN}}}"
         text += f"      affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}\n"
-        assert (said(text, self.RULE) == []) is silent
+        assert (messages_of(text, self.RULE) == []) is silent
 
     @pytest.mark.parametrize(
         ("version", "gates", "found"), [((1, 26), (), 0), ((1, 26), ("MatchLabelKeysInPodTopologySpread",), 1), ((1, 27), (), 1)]
     )
     def test_a_version_without_label_keys_has_no_remedy(self, version: tuple[int, int], gates: tuple[str, ...], found: int) -> None:
         target = Target(version=version, feature_gates=frozenset(gates))
-        assert len(said(deployment("a: b", hard(self.OWN)), self.RULE, target=target)) == found
+        assert len(messages_of(deployment("a: b", hard(self.OWN)), self.RULE, target=target)) == found
 
     def test_kinds_that_remove_a_pod_first_are_silent(self) -> None:
         for kind in ("StatefulSet", "ReplicaSet"):
-            assert said(deployment("a: b", hard(self.OWN)).replace("kind: Deployment", f"kind: {kind}"), self.RULE) == []
+            assert messages_of(deployment("a: b", hard(self.OWN)).replace("kind: Deployment", f"kind: {kind}"), self.RULE) == []
 
 
 class TestSpreadWithoutEffect:
     def test_replicas_that_all_fit_into_one_domain(self) -> None:
-        assert said(deployment("a: b", hard("{matchLabels: {app: web}}", 2)), "spread-without-effect") == [
+        assert messages_of(deployment("a: b", hard("{matchLabels: {app: web}}", 2)), "spread-without-effect") == [
             "12:21 maxSkew 2 lets all 2 replicas share one topology domain, so the constraint has no effect"
         ]
 

@@ -102,7 +102,7 @@ def test_literal_constraints_are_checked(text: str, expected: list[str]) -> None
     [
         pytest.param("tolerations:\n- key: a\n  operator: {{ .Values.operator }}", id="a placeholder"),
         pytest.param("tolerations:\n- key: a\n  operator: {{ if .Values.a }}Exists{{ else }}Equal{{ end }}", id="a choice in a line"),
-        pytest.param(AFFINITY % "{{- toYaml .Values.a | nindent 8 }}\n      weight: 1", id="an item of which an action prints a part"),
+        pytest.param(AFFINITY % "{{- toYaml .Values.a | nindent 8 }}\n      weight: 1", id="an item that an action prints in part"),
         pytest.param(AFFINITY % "weight: 1\n      {{- toYaml .Values.term | nindent 8 }}", id="a term that an action completes"),
         pytest.param(
             AFFINITY % "podAffinityTerm:\n        {{- if .Values.a }}\n        topologyKey: zone\n        {{- end }}",

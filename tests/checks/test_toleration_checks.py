@@ -6,7 +6,7 @@ import pytest
 
 from afflint.checks.match import Target
 from edited import edited
-from linting import lint, said
+from linting import lint, messages_of
 
 
 def pod(constraints: str, kind: str = "Pod") -> str:
@@ -28,7 +28,7 @@ class TestUntoleratedControlPlane:
         ],
     )
     def test_pods_that_must_run_there(self, term: str) -> None:
-        assert len(said(requiring(term), "untolerated-control-plane")) == 1
+        assert len(messages_of(requiring(term), "untolerated-control-plane")) == 1
 
     @pytest.mark.parametrize(
         "term",
@@ -57,12 +57,12 @@ class TestUntoleratedControlPlane:
     )
     def test_tolerations_that_will_do(self, toleration: str) -> None:
         text = pod(f'nodeSelector: {{node-role.kubernetes.io/control-plane: ""}}\ntolerations: [{toleration}]')
-        assert said(text, "untolerated-control-plane") == []
+        assert messages_of(text, "untolerated-control-plane") == []
 
     @pytest.mark.parametrize("toleration", ["{operator: Exists, effect: NoExecute}", "{key: dedicated, operator: Exists}"])
     def test_tolerations_of_something_else(self, toleration: str) -> None:
         text = pod(f'nodeSelector: {{node-role.kubernetes.io/control-plane: ""}}\ntolerations: [{toleration}]')
-        assert len(said(text, "untolerated-control-plane")) == 1
+        assert len(messages_of(text, "untolerated-control-plane")) == 1
 
     def test_a_static_pod_is_not_scheduled(self) -> None:
         assert lint(pod('nodeName: cp-1\nnodeSelector: {node-role.kubernetes.io/control-plane: ""}')) == []
@@ -71,9 +71,9 @@ class TestUntoleratedControlPlane:
 class TestLegacyControlPlaneToleration:
     def test_every_taint_is_tolerated_anyway(self) -> None:
         text = pod("tolerations: [{key: node-role.kubernetes.io/master}, {operator: Exists, effect: NoSchedule}]")
-        assert said(text, "legacy-control-plane-toleration") == []
+        assert messages_of(text, "legacy-control-plane-toleration") == []
 
-    def test_the_role_of_rke_stands_for_the_new_one(self) -> None:
+    def test_the_role_of_rke_counts_as_the_new_one(self) -> None:
         assert (
             lint(pod("tolerations: [{key: node-role.kubernetes.io/master}, {key: node-role.kubernetes.io/controlplane, value: x}]")) == []
         )
@@ -81,8 +81,8 @@ class TestLegacyControlPlaneToleration:
     def test_only_a_toleration_of_the_same_effect_is_enough_beside_it(self) -> None:
         master, rule = "{key: node-role.kubernetes.io/master, operator: Exists, effect: EFFECT}", "legacy-control-plane-toleration"
         both = pod(f"tolerations: [{master}, {{operator: Exists, effect: NoSchedule}}]")
-        assert said(both.replace("EFFECT", "NoSchedule"), rule) == []
-        assert [each.partition(" ")[0] for each in said(both.replace("EFFECT", "NoExecute"), rule)] == ["6:23"]
+        assert messages_of(both.replace("EFFECT", "NoSchedule"), rule) == []
+        assert [each.partition(" ")[0] for each in messages_of(both.replace("EFFECT", "NoExecute"), rule)] == ["6:23"]
 
     @pytest.mark.parametrize(
         "before, after",
@@ -155,7 +155,7 @@ class TestShadowedToleration:
         assert lint(text) == []
 
     def test_of_two_equal_ones_the_second_is_superfluous(self) -> None:
-        assert len(said(pod("tolerations: [{key: a, operator: Exists}, {key: a, operator: Exists}]"), "shadowed-toleration")) == 1
+        assert len(messages_of(pod("tolerations: [{key: a, operator: Exists}, {key: a, operator: Exists}]"), "shadowed-toleration")) == 1
 
     @pytest.mark.parametrize(
         "invalid",
@@ -175,12 +175,14 @@ class TestShadowedToleration:
     )
     def test_an_invalid_toleration_is_not_compared(self, invalid: str) -> None:
         everything = "{operator: Exists}"
-        assert said(pod(f"tolerations: [{everything}, {invalid}]"), "shadowed-toleration") == []
-        assert said(pod(f"tolerations: [{invalid}, {{key: gpu, operator: Exists}}]"), "shadowed-toleration") == []
+        assert messages_of(pod(f"tolerations: [{everything}, {invalid}]"), "shadowed-toleration") == []
+        assert messages_of(pod(f"tolerations: [{invalid}, {{key: gpu, operator: Exists}}]"), "shadowed-toleration") == []
 
     def test_the_other_toleration_is_numbered_in_the_whole_list(self) -> None:
         text = pod("tolerations:\n  - {key: b, operator: Equals}\n  - {key: a, operator: Exists}\n  - {key: a}")
-        assert said(text, "shadowed-toleration") == ["9:8 this toleration has no effect: toleration 2 already matches the same taints"]
+        assert messages_of(text, "shadowed-toleration") == [
+            "9:8 this toleration has no effect: toleration 2 already matches the same taints"
+        ]
 
     @pytest.mark.parametrize(
         "first, second, shadowed",
@@ -197,12 +199,12 @@ class TestShadowedToleration:
     def test_comparisons_where_the_cluster_knows_them(self, first: str, second: str, shadowed: bool) -> None:
         target = Target(version=(1, 37), feature_gates=frozenset(["TaintTolerationComparisonOperators"]))
         text = pod(f"tolerations: [{first}, {second}]")
-        assert bool(said(text, "shadowed-toleration", target=target)) is shadowed
+        assert bool(messages_of(text, "shadowed-toleration", target=target)) is shadowed
 
     def test_what_a_cluster_gives_out_has_tolerations_that_it_added_itself(self) -> None:
         added = "{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute}"
         text = pod(f"tolerations: [{{operator: Exists}}, {added}]")
-        assert len(said(text, "shadowed-toleration")) == 1
+        assert len(messages_of(text, "shadowed-toleration")) == 1
         assert lint(f"{text}status: {{phase: Running}}\n") == []
 
 
@@ -228,7 +230,7 @@ class TestIgnoredAnnotation:
         ],
     )
     def test_what_the_annotation_asks_for_does_not_happen(self, annotation: str, message: str) -> None:
-        assert said(self.pod(annotation), "ignored-annotation") == [f"3:37 {message}"]
+        assert messages_of(self.pod(annotation), "ignored-annotation") == [f"3:37 {message}"]
 
     @pytest.mark.parametrize(
         "annotation, spec",
@@ -245,16 +247,16 @@ class TestIgnoredAnnotation:
         ],
     )
     def test_a_relic_beside_the_field_and_annotations_of_others_are_left_alone(self, annotation: str, spec: str) -> None:
-        assert said(self.pod(annotation, spec), "ignored-annotation") == []
+        assert messages_of(self.pod(annotation, spec), "ignored-annotation") == []
 
     def test_only_what_the_fields_do_not_tolerate_is_named(self) -> None:
         annotation = f"""{self.ALPHA}/tolerations: '[{{"key":"a","operator":"Exists"}},{{"key":"b","value":"c"}}]'"""
-        assert said(self.pod(annotation, "tolerations: [{key: a, operator: Exists}]"), "ignored-annotation") == [
+        assert messages_of(self.pod(annotation, "tolerations: [{key: a, operator: Exists}]"), "ignored-annotation") == [
             "3:37 this annotation has had no effect since Kubernetes 1.6: the pods do not tolerate the taint `b`"
         ]
 
     def test_old_clusters_knew_critical_pods(self) -> None:
-        assert said(self.pod(self.CRITICAL), "ignored-annotation", target=Target((1, 15))) == []
+        assert messages_of(self.pod(self.CRITICAL), "ignored-annotation", target=Target((1, 15))) == []
 
     def test_the_help_names_the_field_of_the_kind(self) -> None:
         text = f"""\
@@ -313,10 +315,12 @@ def tolerating(*tolerations: str) -> str:
 
 
 def test_the_taint_of_control_planes_has_no_value() -> None:
-    said_of = "this toleration matches the taint `node-role.kubernetes.io/%s` only with the value `true`; kubeadm sets it without a value"
-    assert said(tolerating(ROLE % "control-plane"), VALUED) == ["7:57 " + said_of % "control-plane"]
-    assert said(tolerating(ROLE % "master", ROLE % "control-plane"), VALUED) == ["8:57 " + said_of % "control-plane"]
-    assert said(tolerating(ROLE % "master", ROLE % "controlplane"), VALUED) == ["7:50 " + said_of % "master"]
+    messages_for = (
+        "this toleration matches the taint `node-role.kubernetes.io/%s` only with the value `true`; kubeadm sets it without a value"
+    )
+    assert messages_of(tolerating(ROLE % "control-plane"), VALUED) == ["7:57 " + messages_for % "control-plane"]
+    assert messages_of(tolerating(ROLE % "master", ROLE % "control-plane"), VALUED) == ["8:57 " + messages_for % "control-plane"]
+    assert messages_of(tolerating(ROLE % "master", ROLE % "controlplane"), VALUED) == ["7:50 " + messages_for % "master"]
 
 
 @pytest.mark.parametrize(
@@ -331,4 +335,4 @@ def test_the_taint_of_control_planes_has_no_value() -> None:
     ],
 )
 def test_it_may_have_one_if_another_toleration_matches(tolerations: tuple[str, ...]) -> None:
-    assert said(tolerating(*tolerations), VALUED) == []
+    assert messages_of(tolerating(*tolerations), VALUED) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linting import lint, places, said
+from linting import lint, messages_of, places
 
 JOB_SET = """\
 apiVersion: jobset.x-k8s.io/v1alpha2
@@ -67,12 +67,12 @@ def test_a_label_of_nodes_is_fine(key: str) -> None:
 def test_a_deprecated_label() -> None:
     old = "failure-domain.beta.kubernetes.io/zone"
     text = JOB_SET.format(of_set=old, of_job=old)
-    assert said(text, "deprecated-node-label") == [
+    assert messages_of(text, "deprecated-node-label") == [
         f"6:50 the node label `{old}` in this annotation is deprecated since Kubernetes 1.17",
         f"16:58 the node label `{old}` in this annotation is deprecated since Kubernetes 1.17",
     ]
-    assert [each.partition(" ")[0] for each in said(GROUPS.format(key=old), "deprecated-node-label")] == ["6:53", "7:62"]
-    (found,) = said(JOB.format(how="preferred", key=old), "deprecated-node-label")
+    assert [each.partition(" ")[0] for each in messages_of(GROUPS.format(key=old), "deprecated-node-label")] == ["6:53", "7:62"]
+    (found,) = messages_of(JOB.format(how="preferred", key=old), "deprecated-node-label")
     assert found.startswith(f"9:51 the node label `{old}` in this annotation for Kueue is deprecated")
 
 
@@ -86,19 +86,19 @@ def test_a_deprecated_label() -> None:
 )
 def test_a_misspelt_label(how: str, effect: str) -> None:
     wrong, right = "topology.kubernetes.io/zones", "topology.kubernetes.io/zone"
-    (found,) = said(JOB.format(how=how, key=wrong), "unknown-node-label")
+    (found,) = messages_of(JOB.format(how=how, key=wrong), "unknown-node-label")
     assert found.partition(" ")[2] == f"no component sets the node label `{wrong}`, so {effect}; did you mean `{right}`?"
-    (found, _) = said(GROUPS.format(key=wrong), "unknown-node-label")
+    (found, _) = messages_of(GROUPS.format(key=wrong), "unknown-node-label")
     assert found == f"6:53 no component sets the node label `{wrong}`, so the pods stay Pending; did you mean `{right}`?"
 
 
-def test_a_text_that_is_no_label_key() -> None:
+def test_a_text_that_is_not_a_label_key() -> None:
     assert places(lint(JOB.format(how="required", key="a rack"))) == ["a.yaml:9:50 error invalid-label-key"]
-    (found,) = said(JOB_SET.format(of_set="rack", of_job="a rack"), "invalid-label-key")
+    (found,) = messages_of(JOB_SET.format(of_set="rack", of_job="a rack"), "invalid-label-key")
     assert found.startswith("16:58 ")
     assert found.endswith("(the object is accepted, but every pod created from it is rejected)")
 
 
 def test_annotations_of_other_kinds_are_not_read() -> None:
     text = JOB_SET.format(of_set="a rack", of_job="rack").replace("jobset.x-k8s.io/v1alpha2", "example.com/v1")
-    assert said(text, "invalid-label-key") == []
+    assert messages_of(text, "invalid-label-key") == []

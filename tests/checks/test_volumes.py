@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from afflint.checks.match import Target
-from linting import lint, said
+from linting import lint, messages_of
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 EBS, NFS, LOCAL_PATH = "ebs.csi.aws.com", "nfs.csi.k8s.io", "rancher.io/local-path"
@@ -69,7 +69,7 @@ class TestVolumeOutOfReach:
 
     def test_a_node_selector_against_the_zone_of_the_volume(self) -> None:
         pod = f"nodeSelector: {{{ZONE}: b}}"
-        assert said(files(claim(more=", volumeName: vol-1"), volume(), web(pod=pod)), self.RULE) == [
+        assert messages_of(files(claim(more=", volumeName: vol-1"), volume(), web(pod=pod)), self.RULE) == [
             (
                 f"11:{22 + len(ZONE) + 2} PersistentVolume vol-1 of the PersistentVolumeClaim `data` can be used only on nodes with "
                 f"`{ZONE} In [a]`, but the pods require `{ZONE} In [b]`: they stay Pending"
@@ -78,11 +78,11 @@ class TestVolumeOutOfReach:
 
     def test_the_volume_may_name_the_claim_instead(self) -> None:
         reserved = volume(more="  claimRef: {namespace: shop, name: data}\n")
-        assert len(said(files(claim(), reserved, web(pod=f"nodeSelector: {{{ZONE}: b}}")), self.RULE)) == 1
+        assert len(messages_of(files(claim(), reserved, web(pod=f"nodeSelector: {{{ZONE}: b}}")), self.RULE)) == 1
 
     def test_a_zone_label_of_the_volume_counts_as_well(self) -> None:
         labelled = volume(zone="a, b").replace("name: vol-1}", f"name: vol-1, labels: {{{ZONE}: a}}}}", 1)
-        assert len(said(files(claim(more=", volumeName: vol-1"), labelled, web(pod=f"nodeSelector: {{{ZONE}: b}}")), self.RULE)) == 1
+        assert len(messages_of(files(claim(more=", volumeName: vol-1"), labelled, web(pod=f"nodeSelector: {{{ZONE}: b}}")), self.RULE)) == 1
 
     def test_the_claim_of_each_replica_of_a_statefulset(self) -> None:
         """The second replica has its volume in another zone than the pods may use."""
@@ -90,12 +90,12 @@ class TestVolumeOutOfReach:
         stateful = web(2, f"nodeSelector: {{{ZONE}: b}}").replace("Deployment", "StatefulSet").partition("      volumes:")[0]
         stateful = stateful.replace("  strategy: {}\n", "  serviceName: web\n")
         stateful += "  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: fast}}]\n"
-        assert len(said(files(second, stateful), self.RULE)) == 1
-        assert said(files(second, stateful.replace("replicas: 2", "replicas: 1")), self.RULE) == []
+        assert len(messages_of(files(second, stateful), self.RULE)) == 1
+        assert messages_of(files(second, stateful.replace("replicas: 2", "replicas: 1")), self.RULE) == []
 
     def test_allowed_topologies_that_exclude_the_pods(self) -> None:
         allowed = storage_class(more=f"allowedTopologies: [{{matchLabelExpressions: [{{key: {ZONE}, values: [a]}}]}}]\n")
-        found = said(files(allowed, claim(), web(pod=f"nodeSelector: {{{ZONE}: b}}")), self.RULE)
+        found = messages_of(files(allowed, claim(), web(pod=f"nodeSelector: {{{ZONE}: b}}")), self.RULE)
         assert [each.partition(" ")[2] for each in found] == [
             (
                 f"StorageClass fast provisions volumes only for nodes with `{ZONE} In [a]`, but the pods require `{ZONE} In [b]`: "
@@ -113,17 +113,17 @@ class TestVolumeOutOfReach:
         ],
     )
     def test_silent_if_a_node_may_have_both(self, pod: str, zone: str) -> None:
-        assert said(files(claim(more=", volumeName: vol-1"), volume(zone=zone), web(pod=pod)), self.RULE) == []
+        assert messages_of(files(claim(more=", volumeName: vol-1"), volume(zone=zone), web(pod=pod)), self.RULE) == []
 
     def test_silent_if_the_volume_is_defined_in_two_ways(self) -> None:
         both = files(claim(more=", volumeName: vol-1"), volume(zone="a"), volume(zone="b"), web(pod=f"nodeSelector: {{{ZONE}: b}}"))
-        assert said(both, self.RULE) == []
+        assert messages_of(both, self.RULE) == []
 
 
 class TestBindingMode:
     def test_immediate_binding_against_a_required_zone(self) -> None:
         pod = f"nodeSelector: {{{ZONE}: b}}"
-        assert len(said(files(storage_class(mode="Immediate"), claim(), web(pod=pod)), "immediate-binding")) == 1
+        assert len(messages_of(files(storage_class(mode="Immediate"), claim(), web(pod=pod)), "immediate-binding")) == 1
 
     @pytest.mark.parametrize(
         "cls, pod",
@@ -140,14 +140,14 @@ class TestBindingMode:
         ],
     )
     def test_immediate_binding_is_silent(self, cls: str, pod: str) -> None:
-        assert said(files(cls, claim(), web(pod=pod)), "immediate-binding") == []
+        assert messages_of(files(cls, claim(), web(pod=pod)), "immediate-binding") == []
 
     def test_the_configuration_may_name_the_default_class_and_its_topology(self) -> None:
         """A claim without a class gets the default class; the configuration says which one that is, and where its volumes are."""
         local = Target(volume_topologies=(("fast", "node"),), default_storage_class="fast")
         without = claim().replace(", storageClassName: fast", "")
-        assert len(said(files(without, web(3)), "shared-volume")) == 1
-        assert said(files(without, web(3)), "shared-volume", target=local) == [], "all replicas follow the volume to its node"
+        assert len(messages_of(files(without, web(3)), "shared-volume")) == 1
+        assert messages_of(files(without, web(3)), "shared-volume", target=local) == [], "all replicas follow the volume to its node"
 
     def test_nodename_with_a_claim_that_waits_for_the_scheduler(self) -> None:
         found = lint(files(storage_class(), claim(), web(pod="nodeName: worker-1")), also="claim-never-bound")
@@ -155,21 +155,21 @@ class TestBindingMode:
 
     @pytest.mark.parametrize("mode, more", [("Immediate", ""), ("WaitForFirstConsumer", ", volumeName: vol-1")])
     def test_nodename_with_a_claim_that_is_bound_without_it(self, mode: str, more: str) -> None:
-        assert said(files(storage_class(mode=mode), claim(more=more), web(pod="nodeName: worker-1")), "claim-never-bound") == []
+        assert messages_of(files(storage_class(mode=mode), claim(more=more), web(pod="nodeName: worker-1")), "claim-never-bound") == []
 
 
 class TestOneVolumeForSeveralPods:
     def test_replicas_that_must_be_apart(self) -> None:
         apart = files(storage_class(), claim(), web(3, f"affinity: {ANTI_AFFINITY}"))
-        assert len(said(apart, "unshareable-volume")) == 1
-        assert said(apart, "shared-volume") == [], "one finding for one mistake"
+        assert len(messages_of(apart, "unshareable-volume")) == 1
+        assert messages_of(apart, "shared-volume") == [], "one finding for one mistake"
 
     def test_of_an_unknown_driver_it_is_only_likely(self) -> None:
         found = lint(files(claim(), web(3, f"affinity: {ANTI_AFFINITY}")))
         assert [(each.rule, each.severity) for each in found] == [("unshareable-volume", "warning")]
 
     def test_replicas_that_may_be_apart(self) -> None:
-        assert said(files(storage_class(), claim(), web(3)), "shared-volume") == [
+        assert messages_of(files(storage_class(), claim(), web(3)), "shared-volume") == [
             (
                 "15:46 3 replicas share the PersistentVolumeClaim `data`, which is ReadWriteOnce: those on another node than the first "
                 "wait for the volume and never start"
@@ -190,11 +190,11 @@ class TestOneVolumeForSeveralPods:
     )
     def test_silent(self, cls: str, modes: str, workload: str) -> None:
         for rule in ("shared-volume", "unshareable-volume"):
-            assert said(files(cls, claim(modes), workload), rule) == []
+            assert messages_of(files(cls, claim(modes), workload), rule) == []
 
     def test_the_claim_must_be_known(self) -> None:
-        assert said(files(storage_class(), web(3)), "shared-volume") == []
-        assert said(files(claim().replace("shop", "other"), web(3)), "shared-volume") == []
+        assert messages_of(files(storage_class(), web(3)), "shared-volume") == []
+        assert messages_of(files(claim().replace("shop", "other"), web(3)), "shared-volume") == []
 
     def test_a_claim_for_one_pod(self) -> None:
         found = lint(files(storage_class(), claim("ReadWriteOncePod"), web(2)))
@@ -208,19 +208,19 @@ class TestRollouts:
     APART = f"affinity: {ANTI_AFFINITY}"
 
     def test_a_new_pod_that_must_be_elsewhere(self) -> None:
-        assert len(said(files(storage_class(), claim(), web(1, self.APART)), "rollout-blocked-by-volume")) == 1
+        assert len(messages_of(files(storage_class(), claim(), web(1, self.APART)), "rollout-blocked-by-volume")) == 1
 
     @pytest.mark.parametrize(
         "strategy", ["{type: Recreate}", "{rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}", "{rollingUpdate: {maxUnavailable: 1}}"]
     )
     def test_silent_if_the_old_pod_goes_first(self, strategy: str) -> None:
         for rule in ("rollout-blocked-by-volume", "rollout-shares-volume"):
-            assert said(files(storage_class(), claim(), web(1, self.APART, strategy)), rule) == []
+            assert messages_of(files(storage_class(), claim(), web(1, self.APART, strategy)), rule) == []
 
     def test_a_new_pod_that_may_be_elsewhere_is_reported_on_request(self) -> None:
         manifests = files(storage_class(), claim(), web(1))
         assert lint(manifests) == []
-        assert len(said(manifests, "rollout-shares-volume")) == 1
+        assert len(messages_of(manifests, "rollout-shares-volume")) == 1
 
 
 class TestPersistentVolumes:
@@ -250,15 +250,15 @@ class TestWithNodes:
     def test_a_host_name_that_no_node_has(self) -> None:
         on_host = volume("local: {path: /data}").replace(f"key: {ZONE}", "key: kubernetes.io/hostname")
         misspelt = on_host.replace("values: [a]", "values: [a1.exampel.com]")
-        assert [each.partition(" ")[2] for each in said({"storage.yaml": misspelt, "nodes.yaml": NODES}, "volume-without-node")] == [
+        assert [each.partition(" ")[2] for each in messages_of({"storage.yaml": misspelt, "nodes.yaml": NODES}, "volume-without-node")] == [
             (
                 "none of the 3 known nodes has `kubernetes.io/hostname In [a1.exampel.com]`, so pods that use PersistentVolume vol-1 "
                 "stay Pending; did you mean `a1.example.com`?"
             )
         ]
-        assert said({"storage.yaml": misspelt}, "volume-without-node") == [], "nothing is known of the nodes"
+        assert messages_of({"storage.yaml": misspelt}, "volume-without-node") == [], "nothing is known of the nodes"
         right = on_host.replace("values: [a]", "values: [a1.example.com]")
-        assert said({"storage.yaml": right, "nodes.yaml": NODES}, "volume-without-node") == []
+        assert messages_of({"storage.yaml": right, "nodes.yaml": NODES}, "volume-without-node") == []
 
     @pytest.mark.parametrize(
         "key, value, message",
@@ -276,7 +276,7 @@ class TestWithNodes:
     )
     def test_allowed_topologies_that_no_node_has(self, key: str, value: str, message: str) -> None:
         allowed = storage_class(more=f"allowedTopologies: [{{matchLabelExpressions: [{{key: {key}, values: [{value}]}}]}}]\n")
-        found = said({"storage.yaml": allowed, "nodes.yaml": NODES}, "unusable-allowed-topology")
+        found = messages_of({"storage.yaml": allowed, "nodes.yaml": NODES}, "unusable-allowed-topology")
         assert [each.partition(" ")[2] for each in found] == [message]
 
     def test_zones_without_volumes_count_in_a_spread(self) -> None:
@@ -287,11 +287,11 @@ class TestWithNodes:
             "labelSelector: {matchLabels: {app: web}}}]"
         )
         manifests = {**files(allowed, stateful(3, spread)), "nodes.yaml": NODES}
-        assert [each.partition(" ")[2] for each in said(manifests, "too-few-volume-zones")] == [
+        assert [each.partition(" ")[2] for each in messages_of(manifests, "too-few-volume-zones")] == [
             "`c` counts as empty, but StorageClass fast provisions volumes only in 2 zones: 1 replica stays Pending"
         ]
         for healthy in (stateful(2, spread), stateful(3, spread.replace("DoNotSchedule", "ScheduleAnyway"))):
-            assert said({**files(allowed, healthy), "nodes.yaml": NODES}, "too-few-volume-zones") == []
+            assert messages_of({**files(allowed, healthy), "nodes.yaml": NODES}, "too-few-volume-zones") == []
 
 
 class TestInvalidTopologies:
@@ -313,7 +313,7 @@ class TestInvalidTopologies:
     )
     def test_of_a_volume(self, affinity: str, message: str) -> None:
         text = f"{volume().partition('  nodeAffinity')[0]}  nodeAffinity: {affinity}\n"
-        assert [each.partition(" ")[2] for each in said({"storage.yaml": text}, self.RULE)] == [message]
+        assert [each.partition(" ")[2] for each in messages_of({"storage.yaml": text}, self.RULE)] == [message]
 
     @pytest.mark.parametrize(
         "expressions, message",
@@ -326,10 +326,10 @@ class TestInvalidTopologies:
     )
     def test_of_a_class(self, expressions: str, message: str | None) -> None:
         text = storage_class(more=f"allowedTopologies: [{{matchLabelExpressions: {expressions}}}]\n")
-        assert [each.partition(" ")[2] for each in said({"storage.yaml": text}, self.RULE)] == ([message] if message else [])
+        assert [each.partition(" ")[2] for each in messages_of({"storage.yaml": text}, self.RULE)] == ([message] if message else [])
 
     def test_a_zone_label_that_the_driver_does_not_know(self) -> None:
         allowed = f"allowedTopologies: [{{matchLabelExpressions: [{{key: {ZONE}, values: [a]}}]}}]\n"
-        assert len(said({"storage.yaml": storage_class("pd.csi.storage.gke.io", more=allowed)}, "unusable-allowed-topology")) == 1
+        assert len(messages_of({"storage.yaml": storage_class("pd.csi.storage.gke.io", more=allowed)}, "unusable-allowed-topology")) == 1
         for known in (EBS, "kubernetes.io/gce-pd", "csi.example.com"):
-            assert said({"storage.yaml": storage_class(known, more=allowed)}, "unusable-allowed-topology") == []
+            assert messages_of({"storage.yaml": storage_class(known, more=allowed)}, "unusable-allowed-topology") == []

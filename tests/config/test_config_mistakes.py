@@ -23,11 +23,11 @@ MISTAKES = {
         "zzz: 1\n",
         ".afflint.yaml:1:1: unknown key `zzz`",
     ),
-    "a key that stands twice": (
+    "a key that is set twice": (
         "select: [all]\ncomplete: true\nselect: [admission]\n",
         ".afflint.yaml:3:1: duplicate key `select`; first set on line 1",
     ),
-    "a key that stands twice, deeper": (
+    "a key that is set twice, deeper": (
         "severity: {empty-topology-key: info, empty-topology-key: error}\n",
         ".afflint.yaml:1:38: duplicate key `empty-topology-key`; first set on line 1",
     ),
@@ -74,7 +74,7 @@ MISTAKES = {
         "severity:\n  empty-topology-key: none\n",
         ".afflint.yaml:2:23: unknown severity `none`; expected one of `error`, `warning`, `info`",
     ),
-    "a severity that is no text": (
+    "a severity that is not a string": (
         "severity:\n  empty-topology-key: 3\n",
         ".afflint.yaml:2:23: `severity.empty-topology-key` must be error, warning or info, not the number `3`",
     ),

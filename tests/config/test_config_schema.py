@@ -31,7 +31,7 @@ def _parts(node: Any) -> Iterator[dict[str, Any]]:
         if isinstance(node.get(key), dict):
             yield from _parts(node[key])
     for case in node.get("allOf", ()):
-        assert case["if"].keys() == {"properties", "required"}, "it says of which check, and nothing that a value can fail"
+        assert case["if"].keys() == {"properties", "required"}, "it names the check, and nothing that a value can fail"
         for part in case["then"]["properties"].values():
             yield from _parts(part)
 

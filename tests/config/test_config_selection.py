@@ -58,9 +58,9 @@ def test_ignore_and_extend_select_on_the_command_line_add(load: Load) -> None:
 
 
 def test_origins_say_when_both_had_a_part(load: Load) -> None:
-    said = with_overrides(load("ignore: [labels]\n"), ignore=["fleet"], extend_select=["all"])
-    assert str(said.origins["ignore"]) == ".afflint.yaml:1:1 and command line"
-    assert str(said.origins["extend-select"]) == "command line"
+    chosen = with_overrides(load("ignore: [labels]\n"), ignore=["fleet"], extend_select=["all"])
+    assert str(chosen.origins["ignore"]) == ".afflint.yaml:1:1 and command line"
+    assert str(chosen.origins["extend-select"]) == "command line"
 
 
 def test_unknown_names_on_the_command_line() -> None:

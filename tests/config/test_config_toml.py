@@ -112,15 +112,15 @@ MISTAKES = {
         ),
         "pyproject.toml:7:10: `policies[1].params` must be a map of parameters, not the number `1`",
     ),
-    "a key that stands twice": (
+    "a key that is set twice": (
         "[tool.afflint]\nselect = ['all']\nselect = [\n  'fleet',\n]\n",
         "pyproject.toml:3:1: duplicate key `select`; first set on line 2",
     ),
-    "a key that stands twice on a line": (
+    "a key that is set twice on a line": (
         "[tool.afflint]\nseverity = { empty-topology-key = 'info', empty-topology-key = 'error' }\n",
         "pyproject.toml:2:43: duplicate key `empty-topology-key`; first set on line 2",
     ),
-    "a table that stands twice": (
+    "a table that is defined twice": (
         "[tool.afflint]\n[tool.other]\n[tool.afflint]\n",
         "pyproject.toml:3:7: duplicate key `afflint`; first set on line 1",
     ),

@@ -158,10 +158,10 @@ def test_describe_escapes_values(load: Load) -> None:
 
 def test_the_command_line_beats_the_file(load: Load) -> None:
     read = load("kubernetes-version: '1.30'\nnodes: a.yaml\ncomplete: true\n")
-    said = config.with_overrides(read, kubernetes_version="1.34", nodes=("b.yaml", "c.yaml"))
-    assert (said.kubernetes_version, said.nodes, said.complete) == ("1.34", ("b.yaml", "c.yaml"), True)
-    assert said.origins["nodes"] == said.origins["kubernetes-version"] == COMMAND_LINE
-    assert str(said.origins["nodes"]) == "command line"
+    settings = config.with_overrides(read, kubernetes_version="1.34", nodes=("b.yaml", "c.yaml"))
+    assert (settings.kubernetes_version, settings.nodes, settings.complete) == ("1.34", ("b.yaml", "c.yaml"), True)
+    assert settings.origins["nodes"] == settings.origins["kubernetes-version"] == COMMAND_LINE
+    assert str(settings.origins["nodes"]) == "command line"
     assert config.with_overrides(read) == read
 
 
@@ -172,9 +172,9 @@ def test_a_single_format_and_output_need_no_list(load: Load) -> None:
 
 def test_who_names_a_format_or_an_output_on_the_command_line_names_both(load: Load) -> None:
     read = load("format: json\noutput: afflint.json\nfail-on: error\njobs: 2\n")
-    said = config.with_overrides(read, format=["concise"])
-    assert (said.format, said.output, said.fail_on, said.jobs) == (("concise",), (), "error", 2)
-    assert {str(said.origins[key]) for key in ("format", "output")} == {"command line"}
+    settings = config.with_overrides(read, format=["concise"])
+    assert (settings.format, settings.output, settings.fail_on, settings.jobs) == (("concise",), (), "error", 2)
+    assert {str(settings.origins[key]) for key in ("format", "output")} == {"command line"}
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_how_to_report_is_checked_like_the_rest(text: str, message: str, load: L
 
 
 def test_nodes_may_be_found_or_left_out(load: Load) -> None:
-    """Two words stand for no file; a file of that name is `./none`."""
+    """Two words do not name a file; a file of that name is `./none`."""
     assert load("nodes: auto\n").nodes == ()
     assert load("nodes: none\n").nodes == (config.NO_NODES,)
     assert load("nodes: [none]\n").nodes == (os.path.join(".", "none"),)

@@ -9,7 +9,7 @@ from afflint.findings.finding import Finding
 
 
 def agree(error: dict[str, Any], finding: Finding, case: dict[str, Any]) -> bool:
-    """Whether a finding of a case stands at the field of a recorded error, or at the true one where the server writes another."""
+    """Whether a finding of a case is at the field of a recorded error, or at the right one where the server names another."""
     recorded, ours = _bare(error["field"]), _bare(finding.field)
     if error["type"] == "DuplicateField":
         return ours.rsplit(".", 1)[-1] == recorded

@@ -37,7 +37,7 @@ def answers() -> Answers:
 
 
 _TEMPLATE = "text.scalar: scalar: helm template braces"
-"""A lone ``{{ .Values.x }}``: as it stands it is refused, but nobody sends a template to the API server."""
+"""A lone ``{{ .Values.x }}``: it is rejected as it is, but templates are never sent to the API server."""
 
 
 def test_every_refused_manifest_is_reported(answers: Answers) -> None:
@@ -72,7 +72,7 @@ def test_the_field_agrees_where_one_error_was_recorded(answers: Answers) -> None
     counted("the field that was rejected, where there is one", len(compared) - len(other), len(compared))
 
 
-def test_late_refusals_are_said_to_be_late(answers: Answers) -> None:
+def test_late_refusals_are_reported_as_late(answers: Answers) -> None:
     """The object is stored and its pods are refused: said of those cases and of no others. Of two mistakes only the first is recorded."""
     compared = [(case, found[0], case["accepted"] and case.get("pod_accepted") is False) for case, found in answers if len(found) == 1]
     wrong = [
@@ -95,7 +95,7 @@ def test_all_findings_of_one_mistake_are_refused_at_the_same_time(answers: Answe
 def test_stateful_sets_before_1_34_are_refused_late() -> None:
     """Their pod spec was stored unread; ``accepted_before_1_34`` marks the cases that only their pods are refused for."""
     found_before = admission_findings(Target((1, 33)), "StatefulSet")
-    # Broken YAML further down in the file is recorded with what stands above it.
+    # Broken YAML further down in the file is recorded with what is above it.
     compared = [(case, found[0]) for case, found in found_before if len(found) == 1 and found[0].rule != "unreadable-manifest"]
     wrong = [
         f"{case['id']} {case['mutation']}: {found.message}"

@@ -40,18 +40,18 @@ def found_in(checker: Checker, case: dict[str, Any]) -> tuple[Found, ...]:
 
 def test_planted_mistakes_are_found_on_their_line(checker: Checker) -> None:
     missed = []
-    told: Counter[str] = Counter()
+    messages: Counter[str] = Counter()
     for case in recorded(SHARED / "conformance" / "custom_planted.jsonl.gz"):
         kind = "catalogue" if case["known"] == "catalogue" else "other"
-        told[kind] += 1
+        messages[kind] += 1
         if not any(each.span.line <= case["line"] <= each.span.end_line for each in found_in(checker, case)):
             missed.append((kind, case["kind"], case["field"], case["mistake"]))
     others = sum(kind == "other" for kind, *_ in missed)
     print(f"missed: {missed}")
     assert not [each for each in missed if each[0] == "catalogue"]
-    assert others <= told["other"] * 0.05
-    counted("mistakes planted in custom resources that are in the catalogue", told["catalogue"], told["catalogue"])
-    counted("mistakes planted in custom resources that are not in the catalogue", told["other"] - others, told["other"])
+    assert others <= messages["other"] * 0.05
+    counted("mistakes planted in custom resources that are in the catalogue", messages["catalogue"], messages["catalogue"])
+    counted("mistakes planted in custom resources that are not in the catalogue", messages["other"] - others, messages["other"])
 
 
 def test_real_resources_are_left_in_peace(checker: Checker) -> None:

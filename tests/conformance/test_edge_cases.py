@@ -66,13 +66,13 @@ def _read_from_text(error: dict[str, Any]) -> dict[str, Any]:
 MADE = {"CronJob": ("Job", "pod"), "Deployment": ("ReplicaSet",)}
 
 
-def test_what_is_made_of_an_accepted_object_is_said_to_be_refused(validated: list[Case]) -> None:
+def test_what_is_made_of_an_accepted_object_is_reported_as_refused(validated: list[Case]) -> None:
     stored = [case for case in validated if case["accepted"] and case["refused"]]
     wrong = []
     for case in stored:
-        said = [f"every {made} created from it is rejected" for made in MADE.get(case["kind"], ("pod",))]
+        related = [f"every {made} created from it is rejected" for made in MADE.get(case["kind"], ("pod",))]
         messages = [found.message for found in findings(case, "1.37.1")]
-        if not any(each in message for message in messages for each in said):
+        if not any(each in message for message in messages for each in related):
             wrong.append(f"{case['id']}: {messages}")
     assert len(stored) > 10
     assert wrong == []

@@ -9,7 +9,7 @@ from linting import lint
 from shared_material import cases
 
 _CLASSES = ("REAL ", "ALARM non-specific tag", "ALARM `! 5`", "OTHER Required value", "OTHER yaml")
-"""How the classes begin that are about placement; of the others most are about text that is no manifest, such as a lost `kind`."""
+"""How the classes begin that are about placement; of the others most are about text that is not a manifest, such as a lost `kind`."""
 
 
 def agrees(case: dict[str, Any]) -> bool:

@@ -139,10 +139,10 @@ def disruptions_disagree(case: Object, monkeypatch: pytest.MonkeyPatch) -> bool:
         if key not in known:
             known[key] = plan_of(case, event, before, nodes, monkeypatch)
         (effect,) = known[key].losses
-        seen, told = running(step, nodes if event["do"] == "lose" else ()), left(known[key], effect)
+        seen, expected = running(step, nodes if event["do"] == "lose" else ()), left(known[key], effect)
         # Of the nodes of a zone in which evictions are suspended, the first may fail before that.
         first = max(Counter(each["node"] for each in before if each.get("node") in nodes).values()) if FIRST_NODE in effect.notes else 0
-        if not all(number <= seen[each] <= number + first for each, number in told.items()):
+        if not all(number <= seen[each] <= number + first for each, number in expected.items()):
             return True
         if event["do"] == "drain" and (effect.result == "ends") != step["drain"]["ended"]:
             return True

@@ -97,7 +97,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Run, Disrup
 
 
 def test_each_drain_ends_as_recorded(compared: list[tuple[Run, DisruptionEffect]]) -> None:
-    wrong = [run.case["id"] for run, said in compared if (said.result == "ends") != run.step["drain"]["ended"]]
+    wrong = [run.case["id"] for run, reasons in compared if (reasons.result == "ends") != run.step["drain"]["ended"]]
     assert wrong == []
     several = [run for run, _ in compared if len(run.step["drain"]["nodes"]) > 1]
     assert len(several) > 20
@@ -106,9 +106,9 @@ def test_each_drain_ends_as_recorded(compared: list[tuple[Run, DisruptionEffect]
 
 def test_as_many_pods_wait_for_a_node_as_recorded(compared: list[tuple[Run, DisruptionEffect]]) -> None:
     wrong = {}
-    for run, said in compared:
-        if said.result == "ends":
-            waiting = dict(Counter(move.workload for move in said.moves if move.fate == "waits"))
+    for run, reasons in compared:
+        if reasons.result == "ends":
+            waiting = dict(Counter(move.workload for move in reasons.moves if move.fate == "waits"))
             if waiting != pending(run):
                 wrong[run.case["id"]] = (waiting, pending(run), run.case["note"])
     assert wrong == {}

@@ -28,19 +28,19 @@ def checker() -> Checker:
     return Checker(default_settings())
 
 
-def told(checker: Checker, name: str, data: Any) -> Counter[str]:
+def messages(checker: Checker, name: str, data: Any) -> Counter[str]:
     known = rules()
     found = checker.check(name, yaml.safe_dump(json.loads(json.dumps(data)), sort_keys=False).encode()).found
     return Counter(each.message for each in found if (each.severity or known[each.rule].severity) != "info")
 
 
 def measured(checker: Checker, name: str, document: Document, workloads: list[CustomWorkload]) -> Iterator[tuple[str, bool]]:
-    """Yield each mistake that can be planted in the constraints of a document, and whether it is told."""
-    before = told(checker, name, document.data)
+    """Yield each mistake that can be planted in the constraints of a document, and whether it is reported."""
+    before = messages(checker, name, document.data)
     parts = list({part.path: part for workload in workloads for part in workload.parts}.values())
     for part in parts[:_MOST_IN_DOCUMENT]:
         for mistake, data in planted(document.data, part.path, part.shape):
-            yield f"{part.shape}: {mistake}", bool(told(checker, name, data) - before)
+            yield f"{part.shape}: {mistake}", bool(messages(checker, name, data) - before)
 
 
 def share_found(results: list[tuple[str, bool]]) -> float:

@@ -18,7 +18,7 @@ Spread = dict[str, dict[str, int]]
 
 
 def preemptions() -> list[Object]:
-    """The recorded cases of preemption; none if they are not at hand."""
+    """The recorded cases of preemption; none if they are not available."""
     try:
         cases = recorded(shared("conformance", "living_cases.jsonl.gz"))
     except pytest.skip.Exception:

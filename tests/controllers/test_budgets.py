@@ -72,7 +72,7 @@ def test_an_amount_that_is_none_is_refused(amount: Any) -> None:
         budget(selector=WEB, minAvailable=amount)
 
 
-def test_budgets_of_the_manifests_stand_on_the_stage() -> None:
+def test_budgets_of_the_manifests_are_part_of_the_simulation() -> None:
     text = """\
 apiVersion: policy/v1
 kind: PodDisruptionBudget

@@ -9,13 +9,13 @@ from afflint.kube.kinds import Kind, custom_kind
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Workload
 from afflint.yaml import documents
-from linting import said
+from linting import messages_of
 
 SPEC = "{containers: [{name: a, image: b}]}"
 
 
 def workloads(api: str, kind: str, spec: str, custom: Kind | None = None) -> list[Workload]:
-    """The workloads of one object; SPEC stands for a pod spec."""
+    """The workloads of one object; SPEC is replaced by a pod spec."""
     text = f"apiVersion: {api}\nkind: {kind}\nmetadata: {{name: web}}\nspec: {{{spec.replace('SPEC', SPEC)}}}\n"
     document = documents.read(text.encode(), 0, 1)
     kinds = {(custom.group, custom.name): custom} if custom else None
@@ -120,8 +120,8 @@ spec:
 
 
 def test_the_pods_of_a_cron_job_replicate_as_those_of_a_job_do() -> None:
-    assert said(CRON_JOB, "pinned-node") == ["12:50 all 3 replicas must run on the single host `n1`"]
-    assert said(CRON_JOB, "anti-affinity-misses-itself") == [
+    assert messages_of(CRON_JOB, "pinned-node") == ["12:50 all 3 replicas must run on the single host `n1`"]
+    assert messages_of(CRON_JOB, "anti-affinity-misses-itself") == [
         "16:55 this required podAntiAffinity separates no pods: it selects `app In [reprot]`, but the pods have `app: report`"
     ]
-    assert said(CRON_JOB.replace("parallelism: 3", "parallelism: 1"), "pinned-node") == []
+    assert messages_of(CRON_JOB.replace("parallelism: 3", "parallelism: 1"), "pinned-node") == []

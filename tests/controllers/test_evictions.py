@@ -110,7 +110,7 @@ def test_disks_migrate_as_far_as_their_claims_can_be_shared() -> None:
     assert why(migrating(more=DISK, vm=made)) == "the disk data lacks the access mode ReadWriteMany"
 
 
-def test_a_disk_of_which_nothing_is_known_is_taken_to_be_shared_and_that_is_said() -> None:
+def test_an_unknown_disk_is_assumed_to_be_shared_and_that_is_reported() -> None:
     text = migrating(more=DISK) + CLAIM % (", namespace: other", "ReadWriteOnce")
     assert what(text) == "migrates"
     assert (
@@ -119,7 +119,7 @@ def test_a_disk_of_which_nothing_is_known_is_taken_to_be_shared_and_that_is_said
     )
 
 
-def test_a_machine_of_which_nobody_says_how_it_is_evicted_is_taken_to_be_shut_down_and_that_is_said() -> None:
+def test_a_machine_without_an_eviction_strategy_is_assumed_to_be_shut_down_and_that_is_reported() -> None:
     silent = machine(MASQUERADE % "")
     note = "no evictionStrategy, and the manifests contain no KubeVirt resource: the simulation assumes that a drain shuts"
     assert unknown_strategy_note([read(silent)]) == f"1 VM workload sets {note} it down"
@@ -147,13 +147,13 @@ ASKED_BY_ALL = {"spec": {"configuration": {"evictionStrategy": "LiveMigrate"}}}
         pytest.param("LiveMigrate", [{"type": "LiveMigratable", "status": "True"}], "migrates", id="it can"),
         pytest.param("LiveMigrate", [{"type": "Ready", "status": "False"}, UNABLE], "held", id="it cannot"),
         pytest.param("LiveMigrateIfPossible", [UNABLE], "allowed", id="it cannot, and need not"),
-        pytest.param("LiveMigrate", None, "migrates", id="nobody has said yet"),
+        pytest.param("LiveMigrate", None, "migrates", id="not reported yet"),
         pytest.param("None", [UNABLE], "allowed", id="it is not to"),
         pytest.param("External", [UNABLE], "external", id="others do it"),
-        pytest.param(None, [UNABLE], "allowed", id="nobody asks"),
+        pytest.param(None, [UNABLE], "allowed", id="no strategy"),
     ],
 )
-def test_the_status_of_a_machine_tells_whether_it_can_migrate(strategy: str | None, conditions: object, expected: str) -> None:
+def test_the_status_of_a_machine_shows_whether_it_can_migrate(strategy: str | None, conditions: object, expected: str) -> None:
     assert eviction_of_machine({"spec": {"evictionStrategy": strategy}, "status": {"conditions": conditions}}, {}).what == expected
 
 

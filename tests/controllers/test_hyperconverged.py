@@ -11,7 +11,7 @@ from afflint.controllers.pod_source import PodSource
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.source.sources import Source
-from on_nodes import said
+from on_nodes import messages_of
 
 VM = """\
 apiVersion: kubevirt.io/v1
@@ -136,7 +136,7 @@ def test_cpu_model_devices_bindings_and_gates() -> None:
     [(nodes(OPENSHIFT, OPENSHIFT), "migrates", "LiveMigrate"), (nodes(OPENSHIFT), "allowed", "None")],
     ids=["two nodes", "single node"],
 )
-def test_on_openshift_without_either_resource_its_default_is_assumed_and_said(on: str, what: str, default: str) -> None:
+def test_on_openshift_without_either_resource_its_default_is_assumed_and_reported(on: str, what: str, default: str) -> None:
     vm = read(VM % "ReadWriteMany", on)
     assert eviction_of(vm).what == what
     assert unknown_strategy_note([vm]) == (
@@ -161,7 +161,7 @@ def test_check_reports_what_a_resource_requests_and_nothing_that_is_assumed() ->
     on = "".join(f"- {{name: w{number}, labels: {{{OPENSHIFT}}}}}\n" for number in range(2))
 
     def found(*manifests: str) -> int:
-        return len(said("migration-impossible", on, "".join(manifests)))
+        return len(messages_of("migration-impossible", on, "".join(manifests)))
 
     assert found(VM % "ReadWriteOnce", V1BETA1 % "") == 1
     assert found(VM % "ReadWriteOnce", V1BETA1 % "evictionStrategy: LiveMigrateIfPossible") == 0

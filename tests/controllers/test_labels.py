@@ -22,7 +22,7 @@ from afflint.kube.selectors import Requirement, Selector
 from afflint.scheduler.cluster import Cluster
 from afflint.yaml import documents
 from cluster_objects import node
-from linting import lint, said
+from linting import lint, messages_of
 
 TEMPLATE = "{metadata: {labels: {app: web}}, spec: {containers: [{name: a, image: b}]}}"
 MACHINE = "{metadata: {labels: {app: web}}, spec: {domain: {}}}"
@@ -77,7 +77,7 @@ def test_any_label_of_any_pod_that_is_made_finds_its_workload(kind: Any) -> None
         for pod in pods:
             labels = pod["metadata"]["labels"]
             assert labels
-            # All at once, and each alone, for any may be what somebody selects by.
+            # All together, and each alone: a selector may use any of them.
             for chosen in [labels, *({key: value} for key, value in labels.items())]:
                 selector = Selector(tuple([Requirement(key, "In", (value,)) for key, value in chosen.items()]))
                 assert workload.template_path in [each.template_path for each in manifest_index.selected(reach(selector))], chosen
@@ -133,8 +133,8 @@ COMPLETE = Target(complete=True)
 def test_an_affinity_to_a_label_that_a_controller_adds_has_a_target(manifest: str, label: str) -> None:
     body = MACHINE if "kubevirt" in manifest else TEMPLATE
     target = f"{manifest}\nspec: {{replicas: 3, selector: {{matchLabels: {{app: web}}}}, template: {body}}}\n"
-    assert said({"a.yaml": target, "b.yaml": asking(label)}, "affinity-target-missing", target=COMPLETE) == []
-    (missing,) = said({"a.yaml": target, "b.yaml": asking(label + "0")}, "affinity-target-missing", target=COMPLETE)
+    assert messages_of({"a.yaml": target, "b.yaml": asking(label)}, "affinity-target-missing", target=COMPLETE) == []
+    (missing,) = messages_of({"a.yaml": target, "b.yaml": asking(label + "0")}, "affinity-target-missing", target=COMPLETE)
     assert missing.endswith("and the configuration sets `complete: true`: the pods stay Pending")
 
 

@@ -74,7 +74,7 @@ def test_each_is_replaced_as_its_controller_does(owner: str, key: str, replaceme
     assert bool(found.notes) == (found.kind == "StrimziPodSet")
 
 
-def test_what_is_assumed_of_a_custom_controller_is_said() -> None:
+def test_what_is_assumed_of_a_custom_controller_is_reported() -> None:
     [stable] = observed(pod("kafka-0", "core.strimzi.io/v1beta2/StrimziPodSet/kafka")).values()
     [note] = stable.notes
     assert note == (
@@ -96,7 +96,7 @@ def test_what_is_assumed_of_a_custom_controller_is_said() -> None:
     ],
     ids=["a static pod", "a machine without its VirtualMachineInstance", "finished", "on an unknown node", "replaced already"],
 )
-def test_other_pods_are_no_replicas(other: Object) -> None:
+def test_other_pods_do_not_count_as_replicas(other: Object) -> None:
     assert observed(other) == {}
 
 

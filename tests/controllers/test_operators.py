@@ -94,7 +94,7 @@ def test_percona_by_its_own_word() -> None:
 @pytest.mark.parametrize(
     ("kind", "spec"),
     [
-        # Nobody can tell how many, by which settings, or what another one of the resource makes of it.
+        # The number, the settings, and what another controller does with the resource are unknown.
         (CLUSTER, "{}"),
         ("pxc.percona.com/v1/PerconaXtraDBCluster", "{pxc: {size: 3, nodeSelector: {a: b}}}"),
         ("monitoring.coreos.com/v1/Prometheus", "{replicas: 2, shards: 2}"),

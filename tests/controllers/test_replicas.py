@@ -23,7 +23,7 @@ from workload_objects import inventory, makers_in, pod_source
 def workload(
     kind: str, spec: str, api: str = "apps/v1", template: str = "template: {metadata: {labels: {app: web}}, spec: SPEC}"
 ) -> PodSource:
-    """The one workload of a manifest; SPEC stands for a pod spec."""
+    """The one workload of a manifest; SPEC is replaced by a pod spec."""
     body = template.replace("SPEC", "{containers: [{name: web, image: web}]}")
     (found,) = makers_in(
         f"apiVersion: {api}\nkind: {kind}\nmetadata: {{name: web, namespace: shop}}\nspec: {{{', '.join(filter(None, [spec, body]))}}}\n"
@@ -138,7 +138,7 @@ def test_a_virtual_machine_runs_in_a_launcher_pod_with_the_labels_of_virt_contro
     assert notes(made, ready) == ()
 
 
-def test_node_labels_that_a_small_inventory_lacks_are_left_out_and_that_is_said() -> None:
+def test_node_labels_that_a_small_inventory_lacks_are_left_out_and_that_is_reported() -> None:
     made = workload("VirtualMachineInstanceReplicaSet", "replicas: 2", "kubevirt.io/v1", VM)
     one, other = create_pods(made, EMPTY)
     assert one["spec"]["nodeSelector"] == {"disk": "ssd"}

@@ -1,4 +1,4 @@
-"""The extension for Visual Studio Code, packed once, and a stand-in for the Python extension."""
+"""The extension for Visual Studio Code, packed once, and a replacement for the Python extension."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def test_after_a_crash_the_server_starts_again_and_the_status_says_when_it_does_
 # What the open folder must not do.
 
 
-def test_names_that_begin_like_options_are_no_options(vscode: VSCode, shop: Path) -> None:
+def test_names_that_begin_like_options_are_not_options(vscode: VSCode, shop: Path) -> None:
     (shop / "-nodes.yaml").write_text(NODE.format(name="a", zone="zone-a"))
     (shop / ".vscode").mkdir()
     (shop / ".vscode" / "settings.json").write_text(json.dumps({"afflint.nodes": ["-nodes.yaml"]}))

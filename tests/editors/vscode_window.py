@@ -25,7 +25,7 @@ _QUIET = {"workbench.startupEditor": "none", "workbench.tips.enabled": False, "e
 
 
 def code_server() -> str:
-    """The path of code-server; skips the test, saying so, where it is not at hand."""
+    """The path of code-server; skips the test if it is not installed."""
     found = which("code-server") or which("code-server", path=str(FOLDER))
     if found is None:
         pytest.skip(f"code-server is neither on PATH nor in {FOLDER}: `.ci/tools` installs it where npm is")

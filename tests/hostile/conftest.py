@@ -45,7 +45,7 @@ def afflint(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Afflint
             timeout=300,
         )
         code, seconds, taken = report.read_text().split()
-        # Strictly: what is no UTF-8 must not come out either.
+        # Strictly: the output must be UTF-8.
         return Ended(int(code), done.stdout.decode(), done.stderr.decode(), float(seconds), float(taken))
 
     return run

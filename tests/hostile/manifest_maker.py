@@ -78,7 +78,7 @@ def manifest(kind: Kind) -> dict[str, Any]:
     """A full manifest of a kind."""
     version = kind.versions[0] if kind.versions else "v1alpha1"
     whole: dict[str, Any] = {"apiVersion": f"{kind.group}/{version}" if kind.group else version, "kind": kind.name, "metadata": METADATA}
-    if kind.name == "KubeSchedulerConfiguration":  # A file of a program, which is no object: it has neither metadata nor a spec.
+    if kind.name == "KubeSchedulerConfiguration":  # A configuration file, not an object: it has neither metadata nor a spec.
         return {"apiVersion": whole["apiVersion"], "kind": kind.name}
     if not kind.templates:
         return {**whole, "spec": OTHER_SPECS.get(kind.name, {})}

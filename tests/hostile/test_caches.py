@@ -96,7 +96,7 @@ def test_entries_that_are_links_are_not_read(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 60_000, '{"a":' * 60_000, "9" * 100_000, "\udcff", "nul"])
-def test_damage_is_no_internal_error(cache: Path, text: str) -> None:
+def test_damage_is_not_an_internal_error(cache: Path, text: str) -> None:
     kept = ChartCache(".cache")
     kept.keep(["web"], b"chart")
     (entry,) = (cache / "charts" / "index").iterdir()

@@ -117,7 +117,7 @@ PATCH = "{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: x}, fi
 CONNECTING = {
     "values of a chart": {"app/kustomization.yaml": "helmCharts: [{name: ok, releaseName: ok, valuesFile: 'URL'}]\n"},
     "further values": {"app/kustomization.yaml": "helmCharts: [{name: ok, releaseName: ok, additionalValuesFiles: ['URL']}]\n"},
-    "a chart of which nothing is copied": {
+    "a chart without a copy": {
         "app/kustomization.yaml": "helmCharts:\n- {name: ok, releaseName: ok}\n"
         "- {name: no, releaseName: no, version: 1.0.0, repo: 'URL', valuesFile: charts/ok/values.yaml}\n",
         "app/charts/no-1.0.0/no/node_modules/file": "",

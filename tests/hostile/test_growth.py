@@ -36,7 +36,7 @@ TERM = "        - matchExpressions:\n"
 
 
 def lines(text: str, count: int) -> str:
-    """The text so many times, with its number in place of ``@``."""
+    """The text repeated, with its number in place of ``@``."""
     return "".join(text.replace("@", str(number)) for number in range(count))
 
 

@@ -52,8 +52,8 @@ def unreadable(afflint: Afflint, write: Write) -> Callable[[str | bytes], str]:
         assert FOUND in ended.lines
         assert ended.seconds < seconds
         assert ended.megabytes < megabytes
-        [said] = [line for line in ended.lines if line != FOUND]
-        return said.removeprefix("a.yaml:")
+        [message] = [line for line in ended.lines if line != FOUND]
+        return message.removeprefix("a.yaml:")
 
     return check
 
@@ -68,8 +68,10 @@ def under_spec(text: str) -> str:
 def test_an_alias_bomb(unreadable: Callable[[str], str]) -> None:
     levels = ["  l0: &l0 [x, x, x, x, x, x, x, x, x, x]"]
     levels += [f"  l{number}: &l{number} [{', '.join(10 * [f'*l{number - 1}'])}]" for number in range(1, 60)]
-    said = unreadable(under_spec("\n".join(levels)))
-    assert said.endswith("error excessive aliasing: the aliases expand to far more data than the document contains [unreadable-manifest]")
+    message = unreadable(under_spec("\n".join(levels)))
+    assert message.endswith(
+        "error excessive aliasing: the aliases expand to far more data than the document contains [unreadable-manifest]"
+    )
 
 
 def test_a_merge_bomb(unreadable: Callable[[str], str]) -> None:
@@ -118,7 +120,7 @@ def test_a_key_that_is_a_map(unreadable: Callable[[str], str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (under_spec("  x: a\0b\n"), "7:7: error a control character, which YAML does not allow"),
         (under_spec("  x: \x1b[31m\n"), "7:6: error a control character, which YAML does not allow"),
@@ -131,19 +133,19 @@ def test_a_key_that_is_a_map(unreadable: Callable[[str], str]) -> None:
     ],
     ids=["NUL", "escape", "Latin-1", "surrogate", "escaped surrogate", "tab", "half a unit of UTF-16", "half a pair of UTF-16"],
 )
-def test_bytes_that_are_no_manifest(unreadable: Callable[[str | bytes], str], content: str | bytes, said: str) -> None:
-    assert unreadable(content) == f"{said} [unreadable-manifest]"
+def test_bytes_that_are_not_a_manifest(unreadable: Callable[[str | bytes], str], content: str | bytes, message: str) -> None:
+    assert unreadable(content) == f"{message} [unreadable-manifest]"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_bytes_that_are_one_all_the_same(afflint: Afflint, write: Write, encoding: str, newline: str) -> None:
+def test_bytes_that_are_a_manifest_nevertheless(afflint: Afflint, write: Write, encoding: str, newline: str) -> None:
     write({"bad.yaml": ("# \U0001f600\n" + BAD).replace("\n", newline).encode(encoding)})
     ended = afflint("check", "--no-config", "--format", "concise", "bad.yaml")
     assert (ended.code, ended.lines) == (1, [FOUND.replace(":7:", ":8:")])
 
 
-def test_surrogates_in_json_may_stand_alone(afflint: Afflint, write: Write) -> None:
+def test_surrogates_in_json_may_be_unpaired(afflint: Afflint, write: Write) -> None:
     write(
         {"a.json": json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"a": "\ud800", "b": "\U0001f600"}}})}
     )
@@ -174,8 +176,8 @@ def test_fifty_megabytes(afflint: Afflint, write: Write, kind: str) -> None:
 
 
 def test_a_document_of_millions_of_values(unreadable: Callable[..., str]) -> None:
-    said = unreadable(under_spec("  x: [" + 3_000_000 * "1," + "]\n"), seconds=3)
-    assert said.startswith("1:1: error the document is too large; split it")
+    message = unreadable(under_spec("  x: [" + 3_000_000 * "1," + "]\n"), seconds=3)
+    assert message.startswith("1:1: error the document is too large; split it")
 
 
 def test_a_file_that_is_too_large(afflint: Afflint, tmp_path: Path, write: Write) -> None:
@@ -246,7 +248,7 @@ def test_nothing_that_a_terminal_obeys_comes_out(afflint: Afflint, tmp_path: Pat
 
 
 @pytest.mark.parametrize("arguments", [["--statistics"], ["--show-files"]], ids=str)
-def test_lists_are_no_better(afflint: Afflint, tmp_path: Path, arguments: list[str]) -> None:
+def test_lists_are_not_better(afflint: Afflint, tmp_path: Path, arguments: list[str]) -> None:
     (tmp_path / "\x1b[2J\n\u202e.yaml").write_text(NASTY, encoding="utf-8")
     ended = afflint("check", "--no-config", *arguments, ".")
     assert ended.code in (0, 1)
@@ -261,7 +263,7 @@ def test_reports_hold_whatever_names_and_values_hold(afflint: Afflint, write: Wr
     assert "]]>" in "".join(suites.itertext())
 
 
-def test_a_configuration_is_no_better(afflint: Afflint, write: Write) -> None:
+def test_a_configuration_is_not_better(afflint: Afflint, write: Write) -> None:
     write({".afflint.yaml": f"{ESCAPES}: {ESCAPES}\n"})
     ended = afflint("check", ".")
     assert ended.code == 2
@@ -382,7 +384,7 @@ def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
 
 
 def after(reads: int, happen: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets something happen once so many files have been read."""
+    """Calls a function after a number of files have been read."""
     from afflint.source import sources
 
     read, count = sources.read_bytes, [0]

@@ -1,4 +1,4 @@
-"""A tree that somebody else wrote, with things in it that are no files, or files without end, where afflint looks by itself."""
+"""A tree from an untrusted source, with entries that are not files or that never end, in places that afflint reads by itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ THINGS = pytest.mark.parametrize("make", [endless, pipe, huge])
 
 @THINGS
 @pytest.mark.parametrize("name", ["Kustomization", ".gitignore", "pyproject.toml"])
-def test_what_afflint_looks_for_by_itself_is_no_trap(name: str, make: Callable[[Path], None], afflint: Afflint, tmp_path: Path) -> None:
+def test_what_afflint_looks_for_by_itself_is_not_a_trap(name: str, make: Callable[[Path], None], afflint: Afflint, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "web.yaml").write_text(LACKING)
     make(tmp_path / name)
@@ -101,7 +101,7 @@ def test_stars_in_patterns_do_not_stall_a_run(afflint: Afflint, tmp_path: Path) 
 # Faults of the machine.
 
 
-def test_without_standard_error_the_exit_code_still_tells(afflint: Afflint, tmp_path: Path) -> None:
+def test_without_standard_error_the_exit_code_still_shows_the_result(afflint: Afflint, tmp_path: Path) -> None:
     (tmp_path / "web.yaml").write_text(LACKING)
     shell = ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh"]
     assert afflint("check", "--bogus", before=shell).code == 2
@@ -153,7 +153,7 @@ POLICY = "policies:\n- {name: team, check: required-template-labels, params: {la
         "```yaml bad line=" + "9" * 5_000 + " column=1\n```\n",
     ],
 )
-def test_a_page_that_is_no_example_is_read_through_once(page: str, afflint: Afflint, tmp_path: Path) -> None:
+def test_a_page_that_is_not_an_example_is_read_through_once(page: str, afflint: Afflint, tmp_path: Path) -> None:
     (tmp_path / ".afflint.yaml").write_text(POLICY)
     (tmp_path / "team.md").write_text(page)
     ended = afflint("test", ".")
@@ -161,7 +161,7 @@ def test_a_page_that_is_no_example_is_read_through_once(page: str, afflint: Affl
     assert ended.seconds < 4
 
 
-def test_owners_are_no_orders_to_a_terminal(afflint: Afflint, tmp_path: Path) -> None:
+def test_owners_are_not_orders_to_a_terminal(afflint: Afflint, tmp_path: Path) -> None:
     (tmp_path / ".afflint.yaml").write_text(POLICY)
     (tmp_path / "web.yaml").write_text(LACKING)
     ended = afflint("report", "--owner", "\x1b[31m", ".")

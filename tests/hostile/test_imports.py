@@ -36,7 +36,7 @@ def test_workers_import_nothing_of_the_current_folder(method: str, hostile: Path
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_where_a_worker_cannot_be_isolated_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_isolation_no_worker_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.10 does not read PYTHONSAFEPATH, nor does Python with -E: there one process does all the work, unless workers are forked."""
     assert workers._can_isolate("fork")
     monkeypatch.setattr(sys, "version_info", (3, 10))

@@ -69,14 +69,14 @@ class TestTheFileItself:
         assert everything(tree.parent) == before
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-    def test_is_no_named_pipe_which_nobody_may_ever_read(self, tree: Path) -> None:
+    def test_is_not_a_named_pipe_without_a_reader(self, tree: Path) -> None:
         os.mkfifo("report.txt")
         with pytest.raises(OSError, match=r"it is a named pipe \(FIFO\)"):
             write("report.txt")
         assert (tree / "report.txt").is_fifo()
 
     @pytest.mark.usefixtures("tree")
-    def test_is_no_folder(self) -> None:
+    def test_is_not_a_folder(self) -> None:
         for name in (".", "..", ".git", "/"):
             with pytest.raises(IsADirectoryError):
                 write(name)
@@ -118,7 +118,7 @@ class TestItsFolder:
             ("reports", "../outside", "./deep/../reports/../outside/x"),
         ],
     )
-    def test_is_no_link_out_of_the_repository(self, tree: Path, link: str, target: str, path: str) -> None:
+    def test_is_not_a_link_out_of_the_repository(self, tree: Path, link: str, target: str, path: str) -> None:
         (tree / "deep").mkdir()
         (tree / link).symlink_to(target)
         before = everything(tree.parent)
@@ -126,7 +126,7 @@ class TestItsFolder:
             write(path)
         assert everything(tree.parent) == before
 
-    def test_is_no_chain_of_links_out_of_it(self, tree: Path) -> None:
+    def test_is_not_a_chain_of_links_out_of_it(self, tree: Path) -> None:
         (tree / "one").symlink_to("two")
         (tree / "two").symlink_to("../outside")
         with pytest.raises(OSError, match=OUT):
@@ -136,14 +136,14 @@ class TestItsFolder:
             write("loop/x")
 
     @pytest.mark.parametrize("target", [".git", ".git/hooks", "deep/../.git", "sub/.git"])
-    def test_is_no_link_into_the_folder_of_version_control(self, tree: Path, target: str) -> None:
+    def test_is_not_a_link_into_the_folder_of_version_control(self, tree: Path, target: str) -> None:
         for folder in ("deep", ".git/hooks", "sub/.git"):
             (tree / folder).mkdir(parents=True)
         (tree / "reports").symlink_to(target)
         with pytest.raises(OSError, match="into the folder of version control"):
             write("reports/config")
 
-    def test_is_no_link_into_it_in_another_spelling(self, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_not_a_link_into_it_in_another_spelling(self, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if str(tree) != str(tree).lower():
             pytest.skip("the folder of the test has capital letters")
         name_of = Folder.name_of

@@ -86,7 +86,7 @@ class Place(NamedTuple):
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    """A repository of somebody who wants to write, to connect, or to run something."""
+    """A repository of an attacker who wants to write, to connect, or to run a program."""
     repository = tmp_path / "repository"
     for name in ("repository", "cache", "temporary", "home"):
         (tmp_path / name).mkdir()

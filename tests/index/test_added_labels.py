@@ -1,4 +1,4 @@
-"""Selectors for labels that stand in no manifest, because controllers add them to the pods."""
+"""Selectors for labels that are in no manifest, because controllers add them to the pods."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from afflint.checks.match import Target
 from afflint.kube import NEWEST
-from linting import lint, said
+from linting import lint, messages_of
 
 COMPLETE = Target(NEWEST, complete=True)
 VM = """\
@@ -45,7 +45,7 @@ spec:
 
 
 def seeker(*selectors: str, field: str = "podAffinity") -> str:
-    """A Deployment whose pods must be, or must not be, with pods that have these labels; the terms stand from line 12 on."""
+    """A Deployment whose pods must be, or must not be, with pods that have these labels; the terms are from line 12 on."""
     terms = "".join(f"            - {{topologyKey: kubernetes.io/hostname, labelSelector: {each}}}\n" for each in selectors)
     return f"""\
 apiVersion: apps/v1
@@ -70,7 +70,7 @@ def has(labels: str) -> str:
 def missing(target: str, *selectors: str) -> list[str]:
     """Where affinities ask for pods that do not exist, in a complete context."""
     text = {"target.yaml": target, "web.yaml": seeker(*selectors)}
-    return [each.split()[0] for each in said(text, "affinity-target-missing", target=COMPLETE)]
+    return [each.split()[0] for each in messages_of(text, "affinity-target-missing", target=COMPLETE)]
 
 
 POD_NAME = "statefulset.kubernetes.io/pod-name"
@@ -115,7 +115,7 @@ def test_what_no_pod_gets_is_missing(target: str, labels: str) -> None:
     assert missing(target, has(labels)) == ["12:53"]
 
 
-def test_labels_that_nobody_knows_before_the_pods_are_there_may_be_any() -> None:
+def test_labels_that_are_unknown_before_the_pods_exist_may_be_any() -> None:
     target = VM.replace("VirtualMachine\n", "VirtualMachineInstanceReplicaSet\n").replace(
         "runStrategy: Always", "selector: {matchLabels: {app: db}}"
     )
@@ -126,9 +126,9 @@ def test_labels_that_nobody_knows_before_the_pods_are_there_may_be_any() -> None
 def test_one_pod_must_meet_all_terms_at_once() -> None:
     """Each is met by one pod of the set, and none meets both."""
     first, second = has(f"{POD_NAME}: db-0"), has(f"{POD_NAME}: db-1")
-    found = said({"db.yaml": stateful_set(), "web.yaml": seeker(first, second)}, "no-single-target", target=COMPLETE)
+    found = messages_of({"db.yaml": stateful_set(), "web.yaml": seeker(first, second)}, "no-single-target", target=COMPLETE)
     assert len(found) == 1
-    assert said({"db.yaml": stateful_set(), "web.yaml": seeker(first, has("app: db"))}, "no-single-target", target=COMPLETE) == []
+    assert messages_of({"db.yaml": stateful_set(), "web.yaml": seeker(first, has("app: db"))}, "no-single-target", target=COMPLETE) == []
 
 
 @pytest.mark.parametrize(

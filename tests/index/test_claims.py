@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linting import said
+from linting import messages_of
 
 MACHINE = """\
 apiVersion: kubevirt.io/v1
@@ -30,7 +30,7 @@ def volume(mode: str) -> str:
 
 def is_reported(*manifests: str) -> bool:
     """Whether the virtual machine is said to be unable to migrate, at the volume."""
-    found = said(MACHINE + "".join(manifests), "migration-impossible")
+    found = messages_of(MACHINE + "".join(manifests), "migration-impossible")
     assert [each.partition(" ")[0] for each in found] in ([], ["11:18"]), found
     return bool(found)
 

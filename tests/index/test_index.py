@@ -24,7 +24,7 @@ TEMPLATE = ("spec", "template")
 
 
 def site_in(file: str) -> Site:
-    """The first object of a file, whose number stands for its name."""
+    """The first object of a file, whose number replaces its name."""
     return Site(int.from_bytes(file.encode(), "big"), 0, (), tuple(file.split("/")[:-1]))
 
 
@@ -208,7 +208,7 @@ def one_label(value: str, key: str = "app") -> Selector:
 
 
 def distinct(number: int) -> Facts:
-    """Workloads that each ask for a label of their own which nobody has, in a folder each."""
+    """Workloads in folders of their own, each with a selector for a label that no workload has."""
     return asking(number, one_label(f"target-{letters(number)}"), {"app": f"web-{letters(number)}"})
 
 
@@ -218,18 +218,18 @@ def same(number: int) -> Facts:
 
 
 def same_and_missing(number: int) -> Facts:
-    """Workloads that all ask for a label that nobody has, and all have one that is nearly it."""
+    """Workloads with a selector for a label that no workload has, and with a similar label."""
     return asking(number, one_label("storefront"), {"app": "storefornt"})
 
 
 def waiting(number: int) -> Facts:
-    """Workloads of two groups of which each waits for the other."""
+    """Workloads of two groups; each group waits for the other."""
     groups = ("egg", "hen")
     return asking(number, one_label(groups[number % 2]), {"app": groups[1 - number % 2]})
 
 
 def on_the_object_only(number: int) -> Facts:
-    """Workloads whose label stands on the wrong level, and that all ask for it."""
+    """Workloads whose label is at the wrong level, and that all select it."""
     return asking(number, one_label("web", "tier"), {"app": f"web-{letters(number)}"}, own={"tier": "web"})
 
 

@@ -15,7 +15,7 @@ from afflint.source.sources import Source
 
 
 def manifest_index(**files: str) -> ManifestIndex:
-    """The manifests of some files; an underscore in a name stands for a folder."""
+    """The manifests of some files; an underscore in a name separates folders."""
     sources = [
         Source(name, name, textwrap.dedent(text).encode())
         for name, text in ((f"{name.replace('_', '/')}.yaml", text) for name, text in files.items())
@@ -93,7 +93,7 @@ def test_a_scaled_object_gives_the_range(fields: str, annotations: str, expected
     assert scale(a=workload(), b=keda(fields, annotations)) == ReplicaRange(*expected, scaler="ScaledObject web")
 
 
-def test_what_it_scales_is_told_by_kind_name_and_namespace_or_place() -> None:
+def test_what_it_scales_is_identified_by_kind_name_and_namespace_or_place() -> None:
     own = ReplicaRange(3, 3, 3)
     three = workload("replicas: 3")
     assert scale(a=three, b=hpa(kind="StatefulSet")) == own
@@ -141,5 +141,5 @@ def test_a_number_of_paused_replicas_that_is_none_leaves_the_range_open(paused: 
     assert scale(a=workload(), b=keda("", f"autoscaling.keda.sh/paused-replicas: '{paused}'")).open_ended
 
 
-def test_of_daemons_and_jobs_nobody_scales_the_pods() -> None:
+def test_daemons_and_jobs_are_not_scaled() -> None:
     assert scale(a=workload(kind="DaemonSet"), b=hpa(kind="DaemonSet")) == ReplicaRange(open_ended=True)

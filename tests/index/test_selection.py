@@ -11,7 +11,7 @@ from afflint.kube import NEWEST
 from afflint.kube.selectors import Requirement, Selector
 from afflint.pipeline.map_step import Checker, MapSettings, default_settings
 from cluster_objects import HOST, REQUIRED
-from linting import said
+from linting import messages_of
 
 SETTINGS = default_settings()
 
@@ -117,7 +117,7 @@ MISSPELT = "labelSelector: {matchLabels: {tier: databse}}"
     ],
 )
 def test_a_misspelt_label_is_reported_if_the_pods_are_in_the_folder_or_two_levels_below(one: str, other: str, *, near: bool) -> None:
-    found = said({one: web(MISSPELT, namespace=""), other: pods("db", "tier: database")}, "affinity-target-missing")
+    found = messages_of({one: web(MISSPELT, namespace=""), other: pods("db", "tier: database")}, "affinity-target-missing")
     assert [each.partition(" ")[0] for each in found] == (["10:119"] if near else [])
 
 
@@ -128,17 +128,17 @@ def test_a_misspelt_label_is_reported_if_the_pods_are_in_the_folder_or_two_level
 def test_the_parts_of_one_application_may_be_in_neighbouring_folders(one: str, other: str, *, near: bool) -> None:
     part = "app.kubernetes.io/part-of: shop"
     files = {one: web(MISSPELT, namespace="", own=part), other: pods("db", "tier: database", own=part)}
-    assert bool(said(files, "affinity-target-missing")) is near
+    assert bool(messages_of(files, "affinity-target-missing")) is near
     files[other] = pods("db", "tier: database", own="app.kubernetes.io/part-of: data")
-    assert said(files, "affinity-target-missing") == []
+    assert messages_of(files, "affinity-target-missing") == []
 
 
 def test_so_may_the_objects_of_one_namespace_but_not_of_the_default_one() -> None:
     for namespace, near in (("shop", True), ("default", False)):
         files = {"a/b/c/web.yaml": web(MISSPELT, namespace=namespace), "x/y/z/db.yaml": pods("db", "tier: database", namespace=namespace)}
-        assert bool(said(files, "affinity-target-missing")) is near
+        assert bool(messages_of(files, "affinity-target-missing")) is near
     files["x/y/z/db.yaml"] = pods("db", "tier: database", namespace="other")
-    assert said(files, "affinity-target-missing") == []
+    assert messages_of(files, "affinity-target-missing") == []
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_so_may_the_objects_of_one_namespace_but_not_of_the_default_one() -> Non
 )
 def test_a_term_that_nearly_selects_its_own_pods_probably_means_them(selector: str, labels: str, meant: str) -> None:
     text = web(f"labelSelector: {{matchLabels: {{{selector}}}}}", labels=labels, kind="podAntiAffinity")
-    found = said(text, "anti-affinity-misses-itself")
+    found = messages_of(text, "anti-affinity-misses-itself")
     assert len(found) == bool(meant)
     assert all(f"`{meant}`" in each for each in found)
 
@@ -168,7 +168,7 @@ def test_one_of_several_values_may_be_misspelt() -> None:
         labels="tier: front",
         kind="podAntiAffinity",
     )
-    [found] = said(text, "anti-affinity-misses-itself")
+    [found] = messages_of(text, "anti-affinity-misses-itself")
     assert "`tier: front`" in found
 
 
@@ -180,7 +180,7 @@ def test_labels_that_no_other_pods_have_relate_neighbouring_folders(one: str, ot
     first, second = (
         web(f"labelSelector: {{matchLabels: {{app: {target}}}}}", name=name, namespace="") for name, target in (("a", "b"), ("b", "a"))
     )
-    assert bool(said({one: first, other: second}, "affinity-cycle")) is related
+    assert bool(messages_of({one: first, other: second}, "affinity-cycle")) is related
 
 
 def test_the_name_of_a_namespace_decides_without_its_manifest() -> None:
@@ -251,6 +251,6 @@ def test_malformed_pods_are_unusable_at_their_place() -> None:
 
 def test_a_cluster_knows_all_namespaces_only_if_the_target_is_complete() -> None:
     files = {"web.yaml": web("labelSelector: {matchLabels: {app: db}}"), "db.yaml": pods("db", "", namespace="data")}
-    assert said(files, "affinity-target-missing", target=Target(NEWEST, complete=True)) != []
+    assert messages_of(files, "affinity-target-missing", target=Target(NEWEST, complete=True)) != []
     files["db.yaml"] = pods("db", "", namespace="shop")
-    assert said(files, "affinity-target-missing", target=Target(NEWEST, complete=True)) == []
+    assert messages_of(files, "affinity-target-missing", target=Target(NEWEST, complete=True)) == []

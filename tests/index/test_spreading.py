@@ -1,4 +1,4 @@
-"""What keeps pods apart: decided by what their constraints mean, and held against the scheduler's own filters."""
+"""Constraints that separate pods: decided by their meaning, and checked against the filters of the scheduler."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def spreads(*constraints: Any) -> dict[str, Any]:
         (spreads(spread(ZONE, {}, matchLabelKeys=["tier"])), True),
         (spreads(spread(HOST, app("web"))), False),
         (spreads(spread(HOST, app("web")), spread(ZONE, app("web"))), True),
-        (spreads(spread("${KEY}", app("web"))), True),  # Nobody knows yet.
+        (spreads(spread("${KEY}", app("web"))), True),  # Not known yet.
         (spreads(spread(ZONE, app("web"), "${SKEW}")), True),
         (spreads(spread(ZONE, app("${NAME}"))), True),
         (spreads(spread(ZONE, app("web"), when="${WHEN}")), True),
@@ -116,7 +116,7 @@ def test_of_a_patch_only_what_it_says_is_known() -> None:
     assert [each.missed.key for each in means(anti(ZONE, app("api")), known=False)] == ["app"]
 
 
-def test_what_comes_nearest_is_told_first() -> None:
+def test_what_comes_nearest_is_reported_first() -> None:
     both = {**anti(HOST, app("web")), **spreads(spread(ZONE, app("api")), spread(ZONE, app("web"), when="ScheduleAnyway"))}
     found = unmet(means(both), RequiredSpreading(ZONE, True, None, 3))
     assert found is not None
@@ -165,7 +165,7 @@ def fits_in_one(cluster: Cluster, made: list[Any], allowed: frozenset[str]) -> b
     st.integers(2, 4),
     st.sampled_from([HOST, ZONE, REGION]),
 )
-def test_what_is_said_to_keep_pods_apart_leaves_no_domain_that_takes_them_all(
+def test_constraints_that_separate_pods_leave_no_domain_that_takes_them_all(
     required: list[Any], spreading: list[Any], replicas: int, key: str
 ) -> None:
     spec: dict[str, Any] = {"affinity": {"podAntiAffinity": {REQUIRED: required}}, "topologySpreadConstraints": spreading}

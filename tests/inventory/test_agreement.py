@@ -132,8 +132,8 @@ def test_what_check_proves_impossible_place_leaves_without_a_place(
 @given(nodes, namespaces, workloads("x", st.just(1)))
 def test_of_a_pod_alone_that_place_puts_nowhere_check_says_so(rows: list[Object], named: Object, one: Object) -> None:
     findings, placed, settled = ask(rows, named, [one])
-    said = {finding.rule for finding in findings if finding.severity == "error"}
-    assert ("unschedulable" in said) == (settled and bool(placed["x"].pending))
+    rules = {finding.rule for finding in findings if finding.severity == "error"}
+    assert ("unschedulable" in rules) == (settled and bool(placed["x"].pending))
 
 
 @often

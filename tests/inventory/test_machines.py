@@ -7,7 +7,7 @@ from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.placement.plan import Plan
 from afflint.placement.planner import make_plan
 from afflint.source.sources import Source
-from on_nodes import said
+from on_nodes import messages_of
 
 NODES = """
 - name: worker-0
@@ -79,12 +79,12 @@ def test_a_machine_needs_a_node_that_can_do_what_its_domain_asks_for() -> None:
     assert verdicts(machine("", "architecture: arm64"))["worker-2"] == "yes"
 
 
-def test_what_its_author_asks_for_is_not_said_to_be_virt_controllers() -> None:
+def test_a_selector_of_the_author_is_not_attributed_to_virt_controller() -> None:
     assert verdicts(machine(spec="nodeSelector: {kubernetes.io/arch: amd64}"))["worker-2"] == "has kubernetes.io/arch=arm64, not amd64"
 
 
 def test_unschedulable_says_who_asks() -> None:
-    [found] = said("unschedulable", NODES, machine("cpu: {model: EPYC}"))
+    [found] = messages_of("unschedulable", NODES, machine("cpu: {model: EPYC}"))
     assert "2 nodes lack cpu-model.node.kubevirt.io/EPYC=true (required by virt-controller)" in found
 
 
@@ -156,7 +156,7 @@ def test_a_machine_that_waits_to_be_started_is_planned_as_if_it_ran() -> None:
 
 
 def test_a_model_that_is_yet_to_be_filled_in_proves_nothing() -> None:
-    assert said("unschedulable", NODES, machine('cpu: {model: "${MODEL}"}')) == []
+    assert messages_of("unschedulable", NODES, machine('cpu: {model: "${MODEL}"}')) == []
 
 
 def test_a_machine_with_the_cpu_of_its_node_migrates_only_to_a_node_that_knows_that_one() -> None:
@@ -164,13 +164,13 @@ def test_a_machine_with_the_cpu_of_its_node_migrates_only_to_a_node_that_knows_t
     labels = ["".join(f'{key.format(model)}: "true", ' for key in keys) for model in ("Skylake", "Penryn")]
     nodes = "".join(f"\n- name: w{index}\n  labels: {{{each}}}" for index, each in enumerate(labels)) + "\n"
     text = machine(spec="evictionStrategy: LiveMigrate")
-    (found,) = said("migration-blocked", nodes, text)
+    (found,) = messages_of("migration-blocked", nodes, text)
     assert "1 lacks cpu-model-migration.node.kubevirt.io/Skylake=true (required by virt-controller)" in found
     passthrough = machine("cpu: {model: host-passthrough}", spec="evictionStrategy: LiveMigrate")
-    assert said("migration-blocked", nodes, passthrough) == []
+    assert messages_of("migration-blocked", nodes, passthrough) == []
 
 
 def test_the_migration_of_a_machine_requires_no_label_of_a_kind_that_no_node_reports() -> None:
     """A list of nodes written by hand often has the CPU models of the nodes, but not the models that they can emulate."""
     nodes = "".join(f'\n- {{name: {name}, labels: {{host-model-cpu.node.kubevirt.io/Skylake: "true"}}}}' for name in ("w0", "w1"))
-    assert said("migration-blocked", nodes, machine(spec="evictionStrategy: LiveMigrate")) == []
+    assert messages_of("migration-blocked", nodes, machine(spec="evictionStrategy: LiveMigrate")) == []

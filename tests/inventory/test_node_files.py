@@ -31,7 +31,7 @@ def test_single_manifests_among_others() -> None:
     assert names("kind: ConfigMap\napiVersion: v1\n---\n" + json.dumps(NODE) + "\n---\n") == ["w1"]
 
 
-def test_what_is_no_node_may_be_broken_beside_nodes() -> None:
+def test_what_is_not_a_node_may_be_broken_beside_nodes() -> None:
     assert names("kind: ConfigMap\napiVersion: v1\ndata: [\n---\n" + json.dumps(NODE)) == ["w1"]
 
 
@@ -85,7 +85,7 @@ def test_a_node_of_another_file_is_refused_with_that_file() -> None:
         nodes_of(dict(enumerate(files)))
 
 
-def test_of_a_file_of_nodes_and_links_to_it_the_file_counts_or_the_buffer_that_stands_for_it(tmp_path: Path) -> None:
+def test_of_a_file_of_nodes_and_links_to_it_the_file_counts_or_the_buffer_that_replaces_it(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text("nodes: [{name: w1}]")
     for name in ("a.yaml", "c.yaml"):
         (tmp_path / name).symlink_to("b.yaml")
@@ -122,7 +122,7 @@ def test_what_every_kubelet_says_is_taken_for_granted_where_no_node_says_it() ->
         ),
     ],
 )
-def test_findings_point_into_the_dump_whatever_stands_above(above: str, nodes: str) -> None:
+def test_findings_point_into_the_dump_whatever_is_above(above: str, nodes: str) -> None:
     text = above + nodes
     [finding] = run([], default_settings(), node_files=[Source("nodes.yaml", "nodes.yaml", text.encode())]).findings
     shown = text.splitlines()[finding.span.line - 1][finding.span.column - 1 : finding.span.end_column - 1]

@@ -16,7 +16,7 @@ from afflint.inventory.undecidable import undecidable_workloads
 from afflint.pipeline.map_step import Checker, default_settings
 from cluster_objects import HOST, ZONE
 from command_line import Afflint
-from on_nodes import apart, said, workload
+from on_nodes import apart, messages_of, workload
 
 CHECKER = Checker(default_settings()._replace(inventory=True))
 CONFIGURATION = """\
@@ -139,8 +139,8 @@ class TestWhichAreUsed:
 
 class TestProofs:
     def test_nothing_is_proved_about_pods_of_unknown_schedulers(self) -> None:
-        assert said("unschedulable", NODES, workload("nodeSelector: {pool: gone}")) != []
-        assert said("unschedulable", NODES, workload(f"nodeSelector: {{pool: gone}}\n{VOLCANO}")) == []
+        assert messages_of("unschedulable", NODES, workload("nodeSelector: {pool: gone}")) != []
+        assert messages_of("unschedulable", NODES, workload(f"nodeSelector: {{pool: gone}}\n{VOLCANO}")) == []
 
     def test_nor_about_those_that_must_run_near_them(self) -> None:
         index = index_of(workload(VOLCANO, name="cache"), workload(VOLCANO + "\nnodeName: n1", name="pinned"))
@@ -149,12 +149,12 @@ class TestProofs:
 
     def test_a_known_profile_is_used_for_proofs(self) -> None:
         manifests = "---\n".join([CONFIGURATION, workload(f"schedulerName: packing\n{apart(HOST, 'web')}", replicas=2)])
-        (found,) = said("too-few-domains", NODES, manifests)
+        (found,) = messages_of("too-few-domains", NODES, manifests)
         assert "2 replicas, 1 node: 1 node lacks pool=general (required by the scheduler's addedAffinity)" in found
 
     def test_its_added_affinity_is_named(self) -> None:
         manifests = "---\n".join([CONFIGURATION.replace("general", "gone"), workload("schedulerName: packing")])
-        found = said("unschedulable", NODES, manifests)
+        found = messages_of("unschedulable", NODES, manifests)
         assert any("2 nodes lack pool=gone (required by the scheduler's addedAffinity)" in each for each in found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.source.sources import Source
-from on_nodes import rules, said, workload
+from on_nodes import messages_of, rules, workload
 
 NODES = """
 - {name: w1, labels: {topology.kubernetes.io/zone: a}}
@@ -33,9 +33,9 @@ def beside(selector: str, kind: str = "podAffinity") -> str:
 RED, BLUE = "{matchLabels: {team: red}}", "{matchLabels: {team: blue}}"
 
 
-def test_a_namespace_selector_is_held_against_the_namespaces_of_the_run() -> None:
+def test_a_namespace_selector_is_checked_against_the_namespaces_of_the_run() -> None:
     assert rules(NODES, f"{NAMESPACES}{CACHE}---\n{beside(RED)}", complete=True) == []
-    [found] = said("unschedulable", NODES, f"{NAMESPACES}{CACHE}---\n{beside(BLUE)}", complete=True)
+    [found] = messages_of("unschedulable", NODES, f"{NAMESPACES}{CACHE}---\n{beside(BLUE)}", complete=True)
     assert found.endswith("error: the pod fits none of the 2 nodes: 2 nodes have no pod with app=cache")
 
 
@@ -43,7 +43,7 @@ def test_the_name_of_a_namespace_is_one_of_its_labels_even_without_an_object() -
     named = "{matchLabels: {kubernetes.io/metadata.name: store}}"
     assert rules(NODES, f"{CACHE}---\n{beside(named)}", complete=True) == []
     other = "{matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [store]}]}"
-    assert said("unschedulable", NODES, f"{CACHE}---\n{beside(other)}", complete=True) != []
+    assert messages_of("unschedulable", NODES, f"{CACHE}---\n{beside(other)}", complete=True) != []
 
 
 def test_labels_of_a_namespace_that_is_not_there_prove_nothing() -> None:
@@ -74,12 +74,12 @@ def test_an_anti_affinity_counts_in_the_namespaces_that_it_selects() -> None:
     apart = "{labelSelector: {matchLabels: {app: cache}}, topologyKey: kubernetes.io/hostname}"
     anti = f"affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{apart}]}}}}"
     both = f"{everywhere.replace('ANTI', anti)}---\n{kept_off}"
-    assert said("competing-workloads", NODES, f"{NAMESPACES}{both}") != []
-    assert said("competing-workloads", NODES, f"{NAMESPACES}{both.replace('team: red', 'team: blue')}") == []
+    assert messages_of("competing-workloads", NODES, f"{NAMESPACES}{both}") != []
+    assert messages_of("competing-workloads", NODES, f"{NAMESPACES}{both.replace('team: red', 'team: blue')}") == []
 
 
-def test_who_needs_the_company_of_what_is_yet_to_be_filled_in_is_no_surer_than_it() -> None:
-    """A false error before: the cache was left out, and so nobody was there to be beside."""
+def test_affinity_to_a_template_is_as_uncertain_as_the_template() -> None:
+    """A false error before: the cache was left out, so no pod matched the affinity."""
     cache = workload('nodeSelector: {topology.kubernetes.io/zone: "${ZONE}"}', name="cache", replicas=1)
     near = "{labelSelector: {matchLabels: {app: cache}}, topologyKey: kubernetes.io/hostname}"
     web = workload(f"affinity: {{podAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{near}]}}}}", replicas=1)
@@ -130,7 +130,7 @@ def test_pods_without_a_namespace_are_in_all_namespaces_together() -> None:
     """An empty namespaceSelector selects each namespace, so it does not matter that the namespace of the pods is unknown."""
     everywhere = "{namespaceSelector: {}, labelSelector: {matchLabels: {app: web}}, topologyKey: topology.kubernetes.io/zone}"
     web = workload(f"affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{everywhere}]}}}}")
-    [found] = said("too-few-domains", NODES, web.replace(", namespace: shop", ""))
+    [found] = messages_of("too-few-domains", NODES, web.replace(", namespace: shop", ""))
     assert found.startswith("a.yaml:10:86 error: 3 replicas, 2 zones")
 
 
@@ -140,7 +140,7 @@ def test_an_autoscaler_that_may_scale_to_zero_still_needs_a_node_for_one_pod() -
         "spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 0, maxReplicas: 4}\n"
     )
     web = workload("nodeSelector: {disk: ssd}", replicas=1)
-    assert [each.partition(": ")[0] for each in said("unschedulable", NODES, f"{web}---\n{scaler}")] == ["a.yaml:10:7 error"]
+    assert [each.partition(": ")[0] for each in messages_of("unschedulable", NODES, f"{web}---\n{scaler}")] == ["a.yaml:10:7 error"]
 
 
 def test_the_first_of_two_budgets_with_one_name_counts() -> None:
@@ -151,19 +151,19 @@ def test_the_first_of_two_budgets_with_one_name_counts() -> None:
         )
 
     strict, loose = budget("minAvailable: 3"), budget("minAvailable: 1")
-    assert len(said("drain-blocked", NODES, workload() + strict + loose)) == 1
-    assert said("drain-blocked", NODES, workload() + loose + strict) == []
+    assert len(messages_of("drain-blocked", NODES, workload() + strict + loose)) == 1
+    assert messages_of("drain-blocked", NODES, workload() + loose + strict) == []
 
 
 def test_a_default_of_the_cluster_proves_nothing_about_pods_in_an_unknown_namespace() -> None:
     """The annotations of the namespace may replace the default."""
     default = "apiVersion: config.openshift.io/v1\nkind: Scheduler\nmetadata: {name: cluster}\nspec: {defaultNodeSelector: tier=web}\n---\n"
-    assert said("unschedulable", NODES, default + workload()) == []
+    assert messages_of("unschedulable", NODES, default + workload()) == []
     shop = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n"
-    [found] = said("unschedulable", NODES, default + shop + workload())
+    [found] = messages_of("unschedulable", NODES, default + shop + workload())
     assert "2 nodes lack tier=web" in found
     red = shop.replace("{name: shop}", "{name: shop, annotations: {openshift.io/node-selector: ''}}")
-    assert said("unschedulable", NODES, default + red + workload()) == []
+    assert messages_of("unschedulable", NODES, default + red + workload()) == []
 
 
 def test_labels_of_kubelets_that_no_node_has_are_assumed_and_noted_in_their_order() -> None:

@@ -17,7 +17,7 @@ from afflint.pipeline.run import reduce_run
 from afflint.pools.pool import Label, Pool
 from afflint.source.sources import Source
 from cluster_objects import HOST, REQUIRED, ZONE
-from linting import said
+from linting import messages_of
 from on_nodes import POOL, apart, spread, workload
 
 NODES = f"""\
@@ -108,7 +108,7 @@ def test_a_pool_may_create_nodes_with_its_own_labels() -> None:
 def on_pools(spec: str, *, nodes: str = "", text: str = "") -> list[str]:
     """The place and the message of what is reported for a workload that no pool can take."""
     files = {"a.yaml": text or workload(textwrap.dedent(spec)), "pools.yaml": POOL, **({"nodes.yaml": nodes} if nodes else {})}
-    return said(files, "no-matching-pool")
+    return messages_of(files, "no-matching-pool")
 
 
 def affinity(*parts: str) -> str:

@@ -96,7 +96,7 @@ def test_an_expression_that_would_be_refused_says_where_and_why(text: str, messa
         ("'" + "a" * 10_000 + "' == ''", "it has 10008 characters; the limit is 10000"),
     ],
 )
-def test_what_cannot_be_had_here_is_no_mistake(text: str, message: str) -> None:
+def test_what_is_not_supported_here_is_not_a_mistake(text: str, message: str) -> None:
     with pytest.raises(OfflineError) as raised:
         compiled(text)
     assert str(raised.value) == message

@@ -17,7 +17,7 @@ OBJECT = {"metadata": {"name": "web", "labels": {"app": "web"}}, "spec": {"repli
 
 @needs_cel
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         # Its grammar: the first mistake, which the others come of.
         ("object.spec.replicas >", "1:23 syntax error: something is missing at the end"),
@@ -58,15 +58,15 @@ OBJECT = {"metadata": {"name": "web", "labels": {"app": "web"}}, "spec": {"repli
         ("99999999999999999999 > 1", "1:1 this number is too large for CEL"),
     ],
 )
-def test_what_is_wrong_with_an_expression(text: str, said: str) -> None:
+def test_what_is_wrong_with_an_expression(text: str, message: str) -> None:
     with pytest.raises(ExpressionError) as raised:
         compiled(text)
-    assert [f"{each.line}:{each.column} {each.message}" for each in raised.value.mistakes] == [said]
+    assert [f"{each.line}:{each.column} {each.message}" for each in raised.value.mistakes] == [message]
 
 
 @needs_cel
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("object.spec.replicaz > 1", "`replicaz` does not exist (at 1:13 of the expression)"),
         ("true &&\n object.metadata.labels['tier'] == 'db'", "`tier` does not exist (at 2:26 of the expression)"),
@@ -85,10 +85,10 @@ def test_what_is_wrong_with_an_expression(text: str, said: str) -> None:
         ("object.?spec.?no.value() == 1", "`value` is called on an empty optional value"),
     ],
 )
-def test_the_reason_for_no_result(text: str, said: str) -> None:
+def test_the_reason_for_no_result(text: str, message: str) -> None:
     with pytest.raises(EvaluationError) as raised:
         compiled(text).evaluate(EvaluationInput({"object": OBJECT}))
-    assert str(raised.value) == said
+    assert str(raised.value) == message
 
 
 def test_what_is_not_known_of_the_library_is_quoted() -> None:
@@ -96,7 +96,7 @@ def test_what_is_not_known_of_the_library_is_quoted() -> None:
     assert in_words(found[:1], "object", VARIABLES, ()) == [ExpressionMistake("CEL reports: the moon is full", 1, 1)]
     assert in_words(found, "object", VARIABLES, ()) == [ExpressionMistake("syntax error: the sun is out", 1, 5)]
     assert reason_of("INTERNAL: the moon is full [INTERNAL]")[:2] == ("CEL reports: the moon is full", "")
-    # What a function of ours says, is said in our words.
+    # Our own functions already have plain messages.
     assert reason_of("OUT_OF_RANGE: 'x' is not a valid quantity [OUT_OF_RANGE]")[:2] == ("'x' is not a valid quantity", "")
 
 

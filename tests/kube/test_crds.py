@@ -1,4 +1,4 @@
-"""What a CustomResourceDefinition tells: where its kind keeps placement constraints, by the fields of the schemas."""
+"""What a CustomResourceDefinition shows: the placement constraints of its kind, by the fields of the schemas."""
 
 from __future__ import annotations
 

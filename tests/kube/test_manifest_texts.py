@@ -111,7 +111,7 @@ def test_text_with_actions_is_read_like_a_template() -> None:
         held(CONFIG_MAP, DEPLOYMENT.replace("apiVersion: apps/v1\nkind: Deployment\n", "# apiVersion: kind:\n"), 4),
         held(KUBEADM.replace("content:", "owner:"), DEPLOYMENT, 8),
     ],
-    ids=["folded", "not YAML", "a list", "another field", "encoded data", "no manifest", "a field that is no file"],
+    ids=["folded", "not YAML", "a list", "another field", "encoded data", "no manifest", "a field that is not a file"],
 )
 def test_silent(text: str) -> None:
     assert places(text) == []
@@ -123,7 +123,7 @@ def test_text_has_no_fix() -> None:
     assert (found.rule, found.fix) == ("unknown-operator", None)
 
 
-def test_manifests_in_text_are_no_facts_about_the_cluster_of_the_others() -> None:
+def test_manifests_in_text_are_not_facts_about_the_cluster_of_the_others() -> None:
     checker = Checker(settings_of())
     assert checker.check("a.yaml", DEPLOYMENT.encode()).facts.pods
     result = checker.check("a.yaml", held(CONFIG_MAP, DEPLOYMENT, 4).encode())

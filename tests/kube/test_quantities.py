@@ -61,12 +61,12 @@ def test_exact_amounts(text: object, milli: int) -> None:
     "data",
     ["", " ", "Gi", "-", ".", "e3", "1K", "1ki", "1kb", "1GB", "1 Gi", "1_000", "0x10", "1e", "1e+", "1.2.3", "1,5", "٣", "1Gi\n2"],
 )
-def test_text_that_is_no_quantity(data: str) -> None:
+def test_text_that_is_not_a_quantity(data: str) -> None:
     assert parse_quantity(data) is None
 
 
 @pytest.mark.parametrize("data", [None, True, [], {}, float("inf"), float("nan"), "9" * 300])
-def test_values_that_are_no_quantity(data: object) -> None:
+def test_values_that_are_not_a_quantity(data: object) -> None:
     assert parse_quantity(data) is None
 
 

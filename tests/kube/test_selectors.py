@@ -110,7 +110,7 @@ class TestReadingLabelSelectors:
         assert from_labels({"disk": "not valid!"}) == Selector((Requirement("disk", "In", ("not valid!",)),))
         assert from_labels(None) == from_labels({}) == EVERYTHING
 
-    def test_requirements_know_where_they_stand(self) -> None:
+    def test_requirements_know_where_they_are(self) -> None:
         data = {"matchLabels": {"app": "web", "tier": "front"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]}
         assert requirement_paths(data) == (("matchLabels", "app"), ("matchLabels", "tier"), ("matchExpressions", 0))
         assert requirement_paths(None) == ()

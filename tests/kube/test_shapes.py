@@ -1,4 +1,4 @@
-"""What counts as a placement constraint where nobody says what stands there: the form of the value, not its name."""
+"""What counts as a placement constraint in a field without a schema: the form of the value, not its name."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_constraints_are_known_by_their_shape(key: str, value: Any, shape: str) 
         # A field in snake case is one of its operator; a chart adds the selector, and writes the list.
         ("node_selector", {"key": "a", "value": "b"}),
         ("topologySpreadConstraints", SPREAD),
-        # The children of a spec stand alone.
+        # The children of a spec are pods of their own.
         ("spec", {"nodeAffinity": {REQUIRED: NODE_TERMS}}),
     ],
 )

@@ -228,7 +228,7 @@ def test_implies_compares_limits() -> None:
 
 
 @pytest.mark.parametrize("operator", ["Gt", "Lt"])
-def test_a_limit_implies_itself_but_neither_the_other_operator_nor_a_limit_that_is_no_number(operator: str) -> None:
+def test_a_limit_implies_itself_but_neither_the_other_operator_nor_a_limit_that_is_not_a_number(operator: str) -> None:
     five, other = Toleration("a", operator, "5"), "Lt" if operator == "Gt" else "Gt"
     assert implies(five, five)
     assert not implies(five, Toleration("a", other, "5"))

@@ -1,4 +1,4 @@
-"""Values of Helm charts: files, data in custom resources, and text in block scalars, judged where they stand."""
+"""Values of Helm charts: files, data in custom resources, and text in block scalars, checked at their position."""
 
 from __future__ import annotations
 

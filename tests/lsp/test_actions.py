@@ -104,9 +104,9 @@ def test_the_next_round_fixes_what_a_fix_reveals(folder: Path) -> None:
 
     source = Source("fox.yaml", str(folder / "fox.yaml"), text.encode())
     assert fix_text(source, check, is_safe, project.fix_checker).decode() == text
-    mended = fix_text(source, check, lambda _: True, project.fix_checker).decode()
-    assert mended.count("---\n") == 1
-    assert mended.replace("---\n", "") == text.replace("true", '"true"')
+    fixed = fix_text(source, check, lambda _: True, project.fix_checker).decode()
+    assert fixed.count("---\n") == 1
+    assert fixed.replace("---\n", "") == text.replace("true", '"true"')
 
 
 def test_a_client_that_resolves_edits_gets_them_on_request(folder: Path) -> None:

@@ -145,9 +145,9 @@ class TestUpgrade:
         ),
     )
 
-    @pytest.mark.parametrize(("file", "before", "after", "said", "refused"), CHANGES)
+    @pytest.mark.parametrize(("file", "before", "after", "reason", "refused"), CHANGES)
     def test_an_upgrade_is_reported_once_and_nothing_is_restarted(
-        self, shop: Path, file: str, before: str, after: str, said: str, refused: str
+        self, shop: Path, file: str, before: str, after: str, reason: str, refused: str
     ) -> None:
         package = shop.parent / "installed" / "afflint"
         for below in ("", "lsp", "lsp/indexer"):
@@ -172,10 +172,10 @@ class TestUpgrade:
             os.kill(second(client), signal.SIGKILL)
             client.until(lambda: len(client.notifications) == 2)
             assert client.notifications[1]["params"]["message"] == (
-                f"afflint: {said}: restart the language server; until then findings across manifests are not updated"
+                f"afflint: {reason}: restart the language server; until then findings across manifests are not updated"
             )
             client.notifications.clear()
-            # What a keystroke needs is here, what was found across manifests stays, and nobody tries again.
+            # What a keystroke needs is here, what was found across manifests stays, and the editor does not try again.
             client.change("cart.yaml", (0, 0, 0, 0, "# A cart.\n"))
             client.wait_for("cart.yaml", "7:4 label-not-on-template", "19:13 wrong-type")
             assert client.request("textDocument/codeLens", client.at("cart.yaml", 0, 0)) == []

@@ -412,7 +412,7 @@ def test_after_any_edits_the_findings_are_those_of_a_fresh_run(tmp_path: Path, e
                 name = chance.choice(names)
                 texts[name] = (original / name).read_text()
                 client.change(name, texts[name])
-        # What is broken is judged by what it was before: all of it is mended in the end.
+        # A broken document is checked as it was before: all of it is fixed in the end.
         for name in names:
             if any("unreadable" in each or "text-after" in each for each in checked(shop, as_bytes(texts))[name]):
                 texts[name] = (original / name).read_text()

@@ -16,7 +16,7 @@ import pytest
 from checkout import ROOT, clean_environment, run
 
 NEOVIM = """
-local told = {}
+local results = {}
 local function diagnostics()
   local lines = {}
   for _, each in ipairs(vim.diagnostic.get(0)) do
@@ -27,7 +27,7 @@ local function diagnostics()
 end
 local function until_there_are(number)
   vim.wait(30000, function() return #vim.diagnostic.get(0) == number end, 20)
-  table.insert(told, diagnostics())
+  table.insert(results, diagnostics())
 end
 local function request(method, params)
   for _, answer in pairs(vim.lsp.buf_request_sync(0, method, params, 30000) or {}) do
@@ -42,7 +42,7 @@ until_there_are(2)
 vim.api.nvim_buf_set_text(0, 18, 8, 18, 11, { '"🦊"' })
 vim.api.nvim_win_set_cursor(0, { 19, 17 })
 vim.wait(30000, function() return diagnostics()[1] == "19:17 wrong-type" end, 20)
-table.insert(told, diagnostics())
+table.insert(results, diagnostics())
 local params = vim.lsp.util.make_range_params()
 params.context = { diagnostics = {} }
 for _, action in ipairs(request("textDocument/codeAction", params)) do
@@ -51,29 +51,29 @@ for _, action in ipairs(request("textDocument/codeAction", params)) do
     break
   end
 end
-table.insert(told, vim.api.nvim_buf_get_lines(0, 18, 19, false))
+table.insert(results, vim.api.nvim_buf_get_lines(0, 18, 19, false))
 until_there_are(2)
 vim.api.nvim_win_set_cursor(0, { 23, 16 })
-table.insert(told, request("textDocument/hover", vim.lsp.util.make_position_params()).contents.value)
-vim.fn.writefile({ vim.json and vim.json.encode(told) or vim.fn.json_encode(told) }, "told.json")
+table.insert(results, request("textDocument/hover", vim.lsp.util.make_position_params()).contents.value)
+vim.fn.writefile({ vim.json and vim.json.encode(results) or vim.fn.json_encode(results) }, "results.json")
 vim.cmd("qall!")
 """
 
 
 AS_DOCUMENTED = """
-local told = {}
+local results = {}
 local function until_there_are(number)
   vim.wait(30000, function() return #vim.diagnostic.get(0) == number end, 20)
   for _, each in ipairs(vim.diagnostic.get(0)) do
-    table.insert(told, string.format("%d:%d %s", each.lnum + 1, each.col + 1, each.code))
+    table.insert(results, string.format("%d:%d %s", each.lnum + 1, each.col + 1, each.code))
   end
 end
 vim.cmd("edit cart.yaml")
 until_there_are(2)
 vim.lsp.buf.code_action({ context = { only = { "source.fixAll.afflint" }, diagnostics = {} }, apply = true })
 until_there_are(1)
-table.insert(told, vim.api.nvim_buf_get_lines(0, 18, 19, false)[1])
-vim.fn.writefile({ vim.json.encode(told) }, "told.json")
+table.insert(results, vim.api.nvim_buf_get_lines(0, 18, 19, false)[1])
+vim.fn.writefile({ vim.json.encode(results) }, "results.json")
 vim.cmd("qall!")
 """
 
@@ -105,9 +105,9 @@ def test_neovim_set_up_as_documented(shop: Path) -> None:
         environment=environment,
         expect=None,
     )
-    assert (shop / "told.json").exists(), printed
-    told = json.loads((shop / "told.json").read_text(encoding="utf-8"))
-    assert told == ["7:5 label-not-on-template", "19:14 wrong-type", "7:5 label-not-on-template", '        ssd: "true"']
+    assert (shop / "results.json").exists(), printed
+    messages = json.loads((shop / "results.json").read_text(encoding="utf-8"))
+    assert messages == ["7:5 label-not-on-template", "19:14 wrong-type", "7:5 label-not-on-template", '        ssd: "true"']
 
 
 @pytest.fixture
@@ -127,12 +127,12 @@ def test_neovim(shop: Path) -> None:
         environment=environment,
         expect=None,
     )
-    assert (shop / "told.json").exists(), printed
-    first, moved, line, mended, hover = json.loads((shop / "told.json").read_text(encoding="utf-8"))
+    assert (shop / "results.json").exists(), printed
+    first, moved, line, fixed, hover = json.loads((shop / "results.json").read_text(encoding="utf-8"))
     assert first == ["19:14 wrong-type", "7:5 label-not-on-template"]
     assert moved == ["19:17 wrong-type", "19:9 invalid-label-key", "7:5 label-not-on-template"]
     assert line == ['        "🦊": "true"']
-    assert mended == ["19:9 invalid-label-key", "7:5 label-not-on-template"]
+    assert fixed == ["19:9 invalid-label-key", "7:5 label-not-on-template"]
     assert hover.startswith("Deployment cart must not share a node with any pod that has `tier=session`, in this namespace:")
 
 

@@ -96,7 +96,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """An editor in which both manifests are open and nobody types. It knows hints, and no Markdown."""
+    """An editor in which both manifests are open and do not change. It supports hints, but not Markdown."""
     plain = {"textDocument": {"hover": {"contentFormat": ["plaintext"]}, "inlayHint": {}}}
     with Client(written(tmp_path_factory.mktemp("folder")), capabilities=plain) as client:
         client.open("web.yaml")
@@ -177,7 +177,7 @@ class TestHover:
 
 
 @pytest.mark.parametrize(
-    "expressions, said",
+    "expressions, words",
     [
         ([("disk", "In", ["ssd", "nvme"])], "has `disk=ssd` or `disk=nvme`"),
         ([("disk", "NotIn", ["hdd"])], "does not have `disk=hdd`"),
@@ -189,8 +189,8 @@ class TestHover:
         ([], "has any labels"),
     ],
 )
-def test_labels_in_words(expressions: list[tuple[str, str, list[str]]], said: str) -> None:
-    assert describe_labels(Selector(tuple(Requirement(*each[:2], tuple(each[2])) for each in expressions))) == said
+def test_labels_in_words(expressions: list[tuple[str, str, list[str]]], words: str) -> None:
+    assert describe_labels(Selector(tuple(Requirement(*each[:2], tuple(each[2])) for each in expressions))) == words
 
 
 def places(client: Client, answer: Any) -> list[tuple[str, int, int]]:
@@ -249,7 +249,7 @@ NODE_TERM = "affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecutio
 
 
 def nested(steps: str) -> str:
-    """``a/- b/c: |`` as YAML: each step below the one before; a plus stands beside it."""
+    """``a/- b/c: |`` as YAML: each step below the one before; a plus is next to it."""
     lines, column = [], 2
     for step in steps.split("/"):
         beside = step.startswith("+")
@@ -274,7 +274,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 class TestCompletion:
-    """A bar stands where the cursor is."""
+    """A bar marks the cursor."""
 
     @pytest.mark.parametrize(
         "typed, expected",

@@ -96,7 +96,7 @@ class TestSettings:
             asked = len(client.asked)
             client.change_settings({"hints": False, "hover": False, "completion": False})
             client.eventually(lambda: offered() == [False, False, False])
-            # Who shows hints is told that there are others now.
+            # An editor that shows hints is notified that they have changed.
             assert "workspace/inlayHint/refresh" in [each["method"] for each in client.asked[asked:]]
             client.change_settings({})
             client.eventually(lambda: offered() == [True, True, True])

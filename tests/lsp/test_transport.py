@@ -142,8 +142,8 @@ class TestSession:
 
 def test_a_plain_check_imports_no_server(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("kind: Pod\n")
-    told = "import sys; from afflint import cli; cli._exit_code(); print([each for each in sys.modules if 'lsp' in each])"
-    command = [sys.executable, "-c", told, "check", "a.yaml"]
+    program = "import sys; from afflint import cli; cli._exit_code(); print([each for each in sys.modules if 'lsp' in each])"
+    command = [sys.executable, "-c", program, "check", "a.yaml"]
     done = subprocess.run(command, cwd=tmp_path, env=clean_environment(), capture_output=True, encoding="utf-8", check=False)
     assert done.stdout.splitlines()[-1] == "[]"
 

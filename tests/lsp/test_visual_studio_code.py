@@ -1,4 +1,4 @@
-"""The server as Visual Studio Code uses it: its own language client, on what stands in for the rest of the editor.
+"""The server as Visual Studio Code uses it: its own language client, on a replacement for the rest of the editor.
 
 The client comes from npm: `npm install --prefix DIR vscode-languageclient@9 jest-mock-vscode`, and NODE_PATH=DIR/node_modules.
 """
@@ -61,17 +61,17 @@ def test_the_client_of_visual_studio_code(tmp_path: Path) -> None:
     command = ["node", str(SESSION), sys.executable, "-m", "afflint"]
     done = subprocess.run(command, input=json.dumps(GIVEN), cwd=shop, env=environment, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    events = json.loads(done.stdout)
     # A file with line breaks of Windows, and a fox in it, which counts as two, until that is typed over.
-    assert told["behindFox"] == ["19:15 wrong-type"]
-    assert told["shown"] == ["19:14 wrong-type", "7:5 label-not-on-template"]
-    assert told["hover"].startswith("Deployment cart must not share a node with any pod that has `tier=session`, in this namespace:")
-    assert told["hints"] == ["selects no pods here"]
-    assert told["fixed"] == ["7:5 label-not-on-template", '        ssd: "true"']
+    assert events["behindFox"] == ["19:15 wrong-type"]
+    assert events["shown"] == ["19:14 wrong-type", "7:5 label-not-on-template"]
+    assert events["hover"].startswith("Deployment cart must not share a node with any pod that has `tier=session`, in this namespace:")
+    assert events["hints"] == ["selects no pods here"]
+    assert events["fixed"] == ["7:5 label-not-on-template", '        ssd: "true"']
     # The settings change while it runs.
-    assert "27:15 missing-term-wrapper" in told["unopened"]
-    assert told["openOnly"] == []
+    assert "27:15 missing-term-wrapper" in events["unopened"]
+    assert events["openOnly"] == []
     # So do nodes outside of the folder.
-    assert told["withOtherNodes"] == ["18:7 unschedulable", "19:9 unknown-node-label", "7:5 label-not-on-template"]
-    assert told["exit"] == 0
-    assert told["log"] == []
+    assert events["withOtherNodes"] == ["18:7 unschedulable", "19:9 unknown-node-label", "7:5 label-not-on-template"]
+    assert events["exit"] == 0
+    assert events["log"] == []

@@ -185,7 +185,7 @@ def test_rules_that_are_not_about_new_objects_are_left_out() -> None:
 
 @pytest.mark.parametrize("value", ["", "5", "[]", "[5]", "{a: 1}", "{any: 5}", "{any: [5]}", "{all: [{resources: [1]}]}", "'{{'"])
 @pytest.mark.parametrize("field", ["match", "exclude", "preconditions", "mutate"])
-def test_a_policy_that_kyverno_would_refuse_is_no_failure(field: str, value: str) -> None:
+def test_a_policy_that_kyverno_would_reject_is_not_a_failure(field: str, value: str) -> None:
     rest = "".join(f"    {each}\n" for each in (PODS, "mutate: {patchStrategicMerge: {spec: {x: 1}}}") if not each.startswith(field))
     result = mutation(f"{HEAD}{rest}    {field}: {value}\n", deployment())
     assert result.data["kind"] == "Deployment"

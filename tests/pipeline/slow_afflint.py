@@ -24,7 +24,7 @@ def _slow_documents(triage: Triage, data: bytes, **wanted: Any) -> Iterator[Any]
     return _documents(triage, data, **wanted)
 
 
-# Also in processes that import this anew, as those started by `spawn` do.
+# Also in processes that import this again, such as those started by `spawn`.
 Triage.documents = _slow_documents  # type: ignore[method-assign]
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def run(tree: Path, cache: Path | str | None, **options: Any) -> Outcome:
     return session.check(session.sources([str(tree)]), Options(cache=None if cache is None else str(cache), **options))
 
 
-def told(outcome: Outcome) -> tuple[object, ...]:
+def results_of(outcome: Outcome) -> tuple[object, ...]:
     return outcome.findings, outcome.summary, outcome.empty
 
 
@@ -101,10 +101,10 @@ def test_a_file_is_looked_into_again_only_when_it_has_changed(tree: Path, kept: 
     assert len(checked) == 80
     assert first.findings
     checked.clear()
-    assert told(run(tree, kept)) == told(first)
+    assert results_of(run(tree, kept)) == results_of(first)
     assert checked == []
     (tree / "8.yaml").write_text(TEXTS[2])
-    assert told(run(tree, kept)) == told(run(tree, None))
+    assert results_of(run(tree, kept)) == results_of(run(tree, None))
     assert checked[:1] == ["8.yaml"]
     assert len(checked) == 1 + 80
 
@@ -124,12 +124,12 @@ def reduced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_where_nothing_has_changed_facts_are_not_taken_together_again(tree: Path, kept: Path, reduced: list[str]) -> None:
-    first = told(run(tree, kept))
+    first = results_of(run(tree, kept))
     assert reduced == ["taken together"]
-    assert [told(run(tree, kept)), told(run(tree, kept, inline=False))] == [first, told(run(tree, None, inline=False))]
+    assert [results_of(run(tree, kept)), results_of(run(tree, kept, inline=False))] == [first, results_of(run(tree, None, inline=False))]
     assert reduced == ["taken together"] * 2
     # Another name for the same files, and other settings.
-    assert told(run(tree / ".." / "tree", kept)) == first
+    assert results_of(run(tree / ".." / "tree", kept)) == first
     run(tree, kept, definitions=list)
     session = Session(config.default()._replace(complete=True))
     session.check(session.sources([str(tree)]), Options(cache=str(kept)))
@@ -158,7 +158,7 @@ def test_nodes_and_context_are_part_of_what_has_changed(tree: Path, kept: Path, 
 
     def found(cache: Path | None) -> tuple[object, ...]:
         session = Session(config.default()._replace(nodes=(str(nodes),), context=("context/*.yaml",), root=str(tmp_path)))
-        return told(session.check(session.sources([str(tree)]), Options(cache=None if cache is None else str(cache))))
+        return results_of(session.check(session.sources([str(tree)]), Options(cache=None if cache is None else str(cache))))
 
     assert found(kept) == found(kept) == found(None)
     assert len(reduced) == 2
@@ -169,18 +169,18 @@ def test_nodes_and_context_are_part_of_what_has_changed(tree: Path, kept: Path, 
     assert len(reduced) == 6
 
 
-def test_a_patch_of_a_kustomization_elsewhere_is_no_workload_though_no_file_has_changed(tree: Path, kept: Path) -> None:
+def test_a_patch_of_a_kustomization_elsewhere_is_not_a_workload_though_no_file_has_changed(tree: Path, kept: Path) -> None:
     (tree / "nodes.yaml").write_text(NODE.replace("NAME", "one"))
     (tree / ".git").mkdir()
     asking = TEXTS[0].replace("affinity:", "nodeSelector: {zone: two}\n  affinity:")
     (tree / "0.yaml").write_text(asking)
-    before = told(run(tree, kept))
-    assert told(run(tree, kept)) == before
+    before = results_of(run(tree, kept))
+    assert results_of(run(tree, kept)) == before
     beside = tree / "Kustomization"  # It has no name that is read.
     beside.write_text("patches:\n" + "".join(f"- path: {number}.yaml\n" for number in range(80)))
-    assert told(run(tree, kept)) == told(run(tree, None)) != before
+    assert results_of(run(tree, kept)) == results_of(run(tree, None)) != before
     beside.unlink()
-    assert told(run(tree, kept)) == before
+    assert results_of(run(tree, kept)) == before
 
 
 def test_a_kustomization_in_another_folder_uses_no_whole_object_as_a_patch_of_another_kind_with_a_cache_either(
@@ -193,7 +193,7 @@ def test_a_kustomization_in_another_folder_uses_no_whole_object_as_a_patch_of_an
     (tree / "0.yaml").write_text(f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {metadata}\nspec:\n{spec}")
     (tree / "overlay").mkdir()
     (tree / "overlay" / "kustomization.yaml").write_text("patches: [{path: ../0.yaml, target: {kind: StatefulSet}}]\n")
-    findings = [told(run(tree, folder)) for folder in (None, kept, kept)]
+    findings = [results_of(run(tree, folder)) for folder in (None, kept, kept)]
     assert findings[0] == findings[1] == findings[2]
     assert "serviceName" in str(findings[0])
 
@@ -211,14 +211,14 @@ def test_a_file_that_changes_during_the_run_is_not_taken_for_what_it_was(tree: P
         patched.setattr(Reduction, "manifest_index", meanwhile)
         run(tree, kept)
     path.write_text(before)
-    assert told(run(tree, kept)) == told(run(tree, None))
+    assert results_of(run(tree, kept)) == results_of(run(tree, None))
 
 
 def test_what_is_found_across_files_is_right_when_only_the_other_file_has_changed(tree: Path, kept: Path) -> None:
     run(tree, kept)
     (tree / "1.yaml").unlink()
     (tree / "new.yaml").write_text(TEXTS[0].replace("name: a", "name: other"))
-    assert told(run(tree, kept)) == told(run(tree, None))
+    assert results_of(run(tree, kept)) == results_of(run(tree, None))
 
 
 def test_few_files_are_not_worth_a_cache(tree: Path, kept: Path) -> None:
@@ -262,14 +262,14 @@ def test_where_a_file_lies_matters_as_far_as_it_does_without_a_cache(kept: Path)
 def test_several_processes_keep_and_find_the_same(tree: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "_WORTH_PROCESSES", 10)
     monkeypatch.setattr(mapping, "_WORTH_PROCESSES_KNOWN", 20)
-    alone = told(run(tree, None))
-    assert told(run(tree, kept, jobs=3)) == alone
+    alone = results_of(run(tree, None))
+    assert results_of(run(tree, kept, jobs=3)) == alone
     assert entries(kept) > 20
-    assert told(run(tree, kept, jobs=3)) == alone
-    assert told(run(tree, kept)) == alone
+    assert results_of(run(tree, kept, jobs=3)) == alone
+    assert results_of(run(tree, kept)) == alone
 
 
-def test_what_several_processes_find_again_keeps_nobody_from_writing(tree: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_several_processes_find_again_keeps_no_process_from_writing(tree: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "_WORTH_PROCESSES", 10)
     monkeypatch.setattr(mapping, "_WORTH_PROCESSES_KNOWN", 20)
     monkeypatch.setattr(keeping, "_PATIENCE", 0.0)
@@ -301,7 +301,7 @@ def altered(kept: Path, statement: str, *values: object) -> None:
 
 
 def of_another(kept: Path) -> None:
-    """Every result stands under the key of another."""
+    """Every result has the key of another."""
     with sqlite3.connect(file(kept)) as connection:
         rows = connection.execute("SELECT key, value FROM results ORDER BY key").fetchall()
         for (key, _), (_, value) in zip(rows, rows[1:] + rows[:1], strict=True):
@@ -352,7 +352,7 @@ def test_a_journal_is_not_rolled_back(changed: bool, tree: Path, kept: Path, tmp
     journal_that_deletes(tmp_path / "precious", file(kept))
     if changed:
         (tree / "8.yaml").write_text(TEXTS[1])
-    assert told(run(tree, kept)) == told(run(tree, None))
+    assert results_of(run(tree, kept)) == results_of(run(tree, None))
     assert (tmp_path / "precious").read_text() == "mine"
 
 
@@ -448,7 +448,7 @@ if hasattr(os, "mkfifo"):
 
 @pytest.fixture(params=["the whole run", "each file"])
 def looked_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What is found again: what the whole run told, or, as after a change, what each file told."""
+    """What is found again: the results of the whole run or, as after a change, those of each file."""
     if request.param == "each file":
         monkeypatch.setattr(running, "_may_be_cached", lambda *_: False)
     return str(request.param)
@@ -456,20 +456,20 @@ def looked_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_costs_time_only(damage: str, looked_up: str, tree: Path, kept: Path, checked: list[str]) -> None:
-    alone = told(run(tree, kept))
+    alone = results_of(run(tree, kept))
     DAMAGES[damage](kept)
     checked.clear()
-    assert told(run(tree, kept)) == alone
-    # What the whole run told is but one of what is kept: these two miss it.
+    assert results_of(run(tree, kept)) == alone
+    # The result of the whole run is only one entry of the cache: these two miss it.
     assert checked or (looked_up == "the whole run" and damage in ("overwritten in the middle", "a letter changed"))
-    assert told(run(tree, kept)) == alone
+    assert results_of(run(tree, kept)) == alone
 
 
 @pytest.mark.parametrize(
     "damage", ["a journal", "no text in the schema", "no database", "cut off", "an endless view", "results under other keys", "empty"]
 )
 @pytest.mark.usefixtures("looked_up")
-def test_a_damaged_cache_is_made_anew(damage: str, tree: Path, kept: Path, checked: list[str]) -> None:
+def test_a_damaged_cache_is_recreated(damage: str, tree: Path, kept: Path, checked: list[str]) -> None:
     run(tree, kept)
     DAMAGES[damage](kept)
     run(tree, kept)
@@ -481,19 +481,19 @@ def test_a_damaged_cache_is_made_anew(damage: str, tree: Path, kept: Path, check
 def test_while_another_process_writes_nothing_is_kept_and_nothing_fails(
     tree: Path, kept: Path, checked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = told(run(tree, kept))
+    alone = results_of(run(tree, kept))
     monkeypatch.setattr(keeping, "_PATIENCE", 0.0)
     before = (tree / "8.yaml").read_text()
     (tree / "8.yaml").write_text(TEXTS[1])
     other = sqlite3.connect(file(kept), isolation_level=None)
     try:
         other.execute("BEGIN EXCLUSIVE")
-        assert told(run(tree, kept)) == told(run(tree, None))
+        assert results_of(run(tree, kept)) == results_of(run(tree, None))
         assert len(checked) == 3 * 80
     finally:
         other.close()
     (tree / "8.yaml").write_text(before)
-    assert told(run(tree, kept)) == alone
+    assert results_of(run(tree, kept)) == alone
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits of a process are those of POSIX")
@@ -505,7 +505,7 @@ def test_a_full_disk_keeps_nothing_and_says_nothing(tree: Path, kept: Path) -> N
     done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
     assert done.returncode == 1
     assert len(done.stdout.splitlines()) == len(run(tree, None).findings)
-    assert told(run(tree, kept)) == told(run(tree, None))
+    assert results_of(run(tree, kept)) == results_of(run(tree, None))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
@@ -549,7 +549,7 @@ def test_what_was_not_used_for_longest_goes_first(kept: Path, monkeypatch: pytes
     assert all(cache.find(entry.key) for entry in used)
 
 
-def test_the_command_line_keeps_results_unless_told_not_to(tree: Path, tmp_path: Path) -> None:
+def test_the_command_line_caches_results_by_default(tree: Path, tmp_path: Path) -> None:
     def check(*options: str, no_cache: bool = False, **settings: str) -> bytes:
         environment = clean_environment(**settings)
         if not no_cache:
@@ -598,5 +598,5 @@ def test_after_any_edits_the_same_is_found_as_without(edits: list[tuple[str, str
             path.unlink(missing_ok=True)
         else:
             path.write_text(text)
-        alone = told(run(tree, None))
-        assert [told(run(tree, kept)), told(run(tree, kept))] == [alone, alone]
+        alone = results_of(run(tree, None))
+        assert [results_of(run(tree, kept)), results_of(run(tree, kept))] == [alone, alone]

@@ -101,7 +101,7 @@ def test_a_cause_is_one_finding_however_many_objects_it_changes() -> None:
     assert len(found.related) == 3
 
 
-def test_nothing_is_said_of_objects_that_the_policy_does_not_change() -> None:
+def test_nothing_is_reported_for_objects_that_the_policy_does_not_change() -> None:
     assert findings({"policy.yaml": SPREAD, "web.yaml": web().replace("distributed: required", "team: a")}) == []
 
 

@@ -33,16 +33,16 @@ FOUND = ":5:24: error the value of `zone` must be a string, but unquoted `1` is 
 
 
 @pytest.mark.parametrize("named", [["-", "pod.yaml"], ["pod.yaml", "-"], ["-", "."], [".", "-"], ["-"]], ids=" ".join)
-def test_a_buffer_stands_for_the_file_of_its_name(named: list[str], check: Any, write: Any) -> None:
+def test_a_buffer_replaces_the_file_of_its_name(named: list[str], check: Any, write: Any) -> None:
     write("pod.yaml", GOOD)
     broken = check("--stdin-filename", "pod.yaml", *named, stdin=BAD)
     assert (broken.lines, broken.code) == ([f"pod.yaml{FOUND}"], 1)
     write("pod.yaml", BAD)
-    mended = check("--stdin-filename", "pod.yaml", *named, stdin=GOOD)
-    assert (mended.lines, mended.code) == ([], 0)
+    fixed = check("--stdin-filename", "pod.yaml", *named, stdin=GOOD)
+    assert (fixed.lines, fixed.code) == ([], 0)
 
 
-def test_a_buffer_that_is_not_saved_yet_stands_beside_the_files(check: Any, write: Any) -> None:
+def test_a_buffer_that_is_not_saved_yet_is_next_to_the_files(check: Any, write: Any) -> None:
     write("pod.yaml", BAD)
     assert check("--stdin-filename", "new.yaml", "-", "pod.yaml", stdin=BAD).lines == [f"new.yaml{FOUND}", f"pod.yaml{FOUND}"]
 
@@ -65,7 +65,7 @@ spec:
     assert line.startswith("web.yaml:4:32: error the label `tier: front` is set only on the Deployment itself")
 
 
-def test_a_buffer_that_is_only_context_stands_for_the_file_that_is_checked_too(project: Path) -> None:
+def test_a_buffer_that_is_only_context_replaces_the_file_that_is_checked_too(project: Path) -> None:
     (project / "pod.yaml").write_text(GOOD, encoding="utf-8")
     on_disk, buffer = Source("pod.yaml", "pod.yaml"), Source("pod.yaml", "pod.yaml", BAD.encode())
     for checked, beside in ((on_disk, buffer), (buffer, on_disk)):
@@ -78,7 +78,7 @@ def test_a_buffer_that_is_only_context_stands_for_the_file_that_is_checked_too(p
 
 @pytest.fixture
 def helm(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for helm that prints a broken manifest."""
+    """A script that replaces helm and prints a broken manifest."""
     program = project / "bin" / "helm"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\nprintf '%s' '{BAD}'\n", encoding="utf-8")

@@ -59,7 +59,7 @@ def findings_of(name: str, checked: list[Source], context: list[Source]) -> list
     return [finding for finding in run(checked, default_settings(), context=context).findings if finding.file == name]
 
 
-def test_a_label_in_the_wrong_place_shows_only_with_the_selector_at_hand() -> None:
+def test_a_label_in_the_wrong_place_shows_only_with_its_selector() -> None:
     vm = source("vm.yaml", VM.format(name="fedora", label="fedora", home="tier"))
     follower = source("web.yaml", FOLLOWER.format(name="web", label="fedora"))
     assert [finding.rule for finding in findings_of("vm.yaml", [vm], [])] == []

@@ -59,7 +59,7 @@ IMPATIENT = "import afflint.pipeline.dask_executor as dask; dask._PATIENCE_WITHO
 
 @pytest.fixture
 def fleet(project: Path) -> Path:
-    """More files than fit into a few chunks, some of which look for a pod that is in another."""
+    """More files than fit into a few chunks; some select a pod that is in another file."""
     folder = project / "fleet"
     folder.mkdir()
     for number in range(260):

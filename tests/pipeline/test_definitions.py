@@ -1,4 +1,4 @@
-"""Kinds that CustomResourceDefinitions of a run describe: the same is found whoever reads them, and whatever is remembered."""
+"""Kinds that CustomResourceDefinitions of a run describe: the same is found in every process, and with every cache."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def found(tree: Path, options: Options, *, without: str = "") -> list[Finding]:
     return run([each for each in discover([str(tree)]) if not without or without not in each.path], settings_of(), options).findings
 
 
-def test_what_is_kept_and_what_is_read_anew_are_the_same(tree: Path, tmp_path: Path) -> None:
+def test_what_is_kept_and_what_is_read_again_are_the_same(tree: Path, tmp_path: Path) -> None:
     plain = found(tree, Options())
     assert [each.rule for each in plain] == ["wrong-type"] * 80
     cached = Options(cache=str(tmp_path / "cache"))
@@ -56,7 +56,7 @@ def test_definitions_from_elsewhere(tree: Path) -> None:
     assert asked == [1]
 
 
-def test_nobody_asks_for_them_where_all_kinds_are_known(tree: Path) -> None:
+def test_they_are_not_read_where_all_kinds_are_known(tree: Path) -> None:
     def definitions() -> list[Source]:
         raise AssertionError("nothing is unknown")
 
@@ -65,7 +65,7 @@ def test_nobody_asks_for_them_where_all_kinds_are_known(tree: Path) -> None:
     assert found(tree, Options(definitions=definitions)) == []
 
 
-def test_a_path_that_is_not_there_is_said_even_if_nobody_needs_it(tmp_path: Path) -> None:
+def test_a_path_that_does_not_exist_is_reported_even_if_it_is_not_needed(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", encoding="utf-8")
     command = [sys.executable, "-m", "afflint", "check", "--crds", "nowhere", "pod.yaml"]
     done = subprocess.run(command, cwd=tmp_path, env=clean_environment(), capture_output=True, encoding="utf-8")

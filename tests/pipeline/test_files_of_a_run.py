@@ -125,7 +125,7 @@ def test_suppressions_in_what_only_looks_like_a_list_of_nodes_are_left_alone() -
     assert outcome.findings == []
 
 
-def test_fragments_of_services_and_budgets_are_no_problem_of_a_plan() -> None:
+def test_fragments_of_services_and_budgets_are_not_a_problem_of_a_plan() -> None:
     patches = "apiVersion: v1\nkind: Service\nspec: {type: LoadBalancer}\n"
     patches += "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nspec: {minAvailable: 1}\n"
     nodes = [Source("n", "n", b"nodes: [{name: w1}]")]

@@ -59,10 +59,10 @@ def test_below_a_folder_count_those_beside_all_of_the_workloads() -> None:
     Path("ci.yaml").write_text("on: [push]\n")
     assert found(".") == (ON_NODES, None)
     Path("job.yaml").write_text(WEB.replace("name: web", "name: job").replace("ssd", "hdd"))
-    assert found(".") == ([], None), "of which nodes the job is to have, they tell nothing"
+    assert found(".") == ([], None), "they do not restrict the nodes of the job"
 
 
-def test_nodes_of_two_clusters_are_no_inventory() -> None:
+def test_nodes_of_two_clusters_are_not_an_inventory() -> None:
     Path("app/east.yaml").write_text(NODES)
     Path("app/west.yaml").write_text(NODES)
     rules, fault = found("app")

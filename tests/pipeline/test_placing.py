@@ -1,4 +1,4 @@
-"""What `afflint place` reads from files: nodes and pods with their resources, namespaces, what cannot be used and where it stands."""
+"""What `afflint place` reads from files: nodes and pods with their resources, namespaces, and what cannot be used, with its position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from afflint.source.sources import Source
 def stage_of(
     manifests: Sequence[Source], nodes: Sequence[Source], pods: Sequence[Source] = (), *, resources: bool = False
 ) -> SimulationInput:
-    """The stage that some files give, none of which has a problem."""
+    """The input of the simulation from files without a problem."""
     simulation_input, problems, *_ = read_place_inputs(manifests, nodes, pods, default_settings(), resources=resources)
     assert problems == ()
     return simulation_input

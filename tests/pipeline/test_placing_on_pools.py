@@ -119,7 +119,7 @@ def test_what_is_there_at_least_is_there_without_pods_too() -> None:
     assert nodes(plan) == [None] * 3
 
 
-def test_a_number_that_is_asked_for_stands() -> None:
+def test_a_number_that_is_asked_for_is_used() -> None:
     plan = plan_of(karpenter(), deployment(APART, 5), gpu=2)
     assert Counter(nodes(plan))[None] == 3
     assert len(plan_of(GROUP, deployment(), few=7).nodes) == 7
@@ -156,7 +156,7 @@ def test_a_deprecated_label_says_what_the_one_in_its_place_says() -> None:
     assert all(each["failure-domain.beta.kubernetes.io/zone"] == each["topology.kubernetes.io/zone"] for each in labels.values())
 
 
-def test_zones_that_nobody_tells_are_one() -> None:
+def test_unknown_zones_count_as_one() -> None:
     plan = plan_of(karpenter(), deployment(SPREAD, 2))
     assert {row.domain for row in plan.nodes} == {"?"}
     assert None not in nodes(plan)
@@ -219,13 +219,13 @@ def test_the_reports_draw_pools_as_what_they_are() -> None:
     assert '<li class="node closed"><span class="name">NodePool any</span> <small>0 nodes here; size: unbounded</small>' in page
 
 
-def test_what_fails_is_not_replaced_and_that_is_said() -> None:
+def test_what_fails_is_not_replaced_and_that_is_reported() -> None:
     plan = plan_of(karpenter(), deployment(APART, 2), asked=DisruptionRequest(lose=["each:node"]))
     assert {outcome for loss in plan.losses for outcome in loss.outcomes.values()} == {"degraded"}
     assert "unavailable and removed nodes are not replaced: pools keep the size that they had before the disruption" in plan.notes
 
 
-def test_a_pool_that_stands_there_twice_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pool_that_is_listed_twice_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An overlay repeats what it changes; a patch makes no nodes."""
     monkeypatch.chdir(tmp_path)
     files = {

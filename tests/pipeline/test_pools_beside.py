@@ -1,4 +1,4 @@
-"""Pools of nodes that lie among the manifests are those of the run, unless somebody names others, or none."""
+"""Pools of nodes that lie among the manifests are those of the run, unless the user names others, or none."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_file_that_is_named_and_declares_nothing_is_an_error() -> None:
         found("app", nodes=["app/web.yaml"])
 
 
-def test_what_is_wrong_with_pools_is_said_in_a_file_that_is_named_for_its_nodes() -> None:
+def test_what_is_wrong_with_pools_is_reported_in_a_file_that_is_named_for_its_nodes() -> None:
     Path("clusters/c.yaml").write_text(GROUPS.replace("labels: {disk: nvme-sdd}", "taints: [{key: a, effect: NO_SCHEDULE}]"))
     assert found("app", nodes=["clusters/c.yaml"]) == ["info no-matching-pool", "error invalid-pool-taint"]
 

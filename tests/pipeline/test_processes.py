@@ -26,7 +26,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSI
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with so many files that they are worth several processes."""
+    """A folder with enough files for several processes."""
     folder = tmp_path_factory.mktemp("many")
     for number in range(600):
         (folder / f"{number}.yaml").write_text(f"kind: Pod\napiVersion: v1\nmetadata: {{name: p{number}}}\n", encoding="utf-8")
@@ -62,7 +62,7 @@ class Running:
 
 @pytest.fixture(autouse=True)
 def _interrupts() -> Iterator[None]:
-    """Shells start what runs in the background deaf to interrupts, and whoever that starts inherits it."""
+    """Shells start background processes with interrupts ignored, and child processes inherit that."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -147,10 +147,10 @@ def test_results_come_in_the_order_of_the_items(count: int, jobs: int) -> None:
 
 
 def test_progress_only_grows() -> None:
-    told: list[int] = []
-    map_in_processes(squares, range(20_000), 3, told.append)
-    assert told == sorted(told)
-    assert told[-1] <= 20_000
+    progress: list[int] = []
+    map_in_processes(squares, range(20_000), 3, progress.append)
+    assert progress == sorted(progress)
+    assert progress[-1] <= 20_000
 
 
 @pytest.mark.parametrize("place", [0, 999], ids=["in a worker", "in this process"])

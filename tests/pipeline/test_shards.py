@@ -47,7 +47,7 @@ def without_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fleet(project: Path) -> Path:
-    """Manifests of which what some say is found only beside the others: selectors that miss, labels that are nearly right."""
+    """Manifests with findings that depend on the others: selectors that miss, labels that are nearly right."""
     folder = project / "fleet"
     for number, (name, meant) in enumerate([("web", "cart"), ("cart", "wbe"), ("db", "db"), ("queue", "cart"), ("cache", "quee")]):
         below = folder / f"team-{number % 2}"
@@ -194,7 +194,7 @@ def test_the_results_do_not_depend_on_the_machine(fleet: Path, afflint: Afflint,
     assert Path(files[0]).read_bytes() == before
 
 
-def test_what_has_changed_since_is_checked_anew_and_said(fleet: Path, afflint: Afflint) -> None:
+def test_what_has_changed_since_is_checked_again_and_reported(fleet: Path, afflint: Afflint) -> None:
     files = sharded(afflint, 2, "fleet")
     (fleet / "team-0" / "db.yaml").write_text(SEEKER.replace("NAME", "wbe").replace("MEANT", "wbe"))
     (fleet / "broken.yaml").unlink()
@@ -345,7 +345,7 @@ class TestUsage:
             ("--shard 1/2 --output x -", "--shard checks files, not standard input"),
         ],
     )
-    def test_a_mistake_is_told_in_one_line(self, afflint: Afflint, words: str, message: str) -> None:
+    def test_a_mistake_is_reported_in_one_line(self, afflint: Afflint, words: str, message: str) -> None:
         assert afflint("check", *words.split()) == (2, "", f"afflint: {message}\n")
         assert not Path("x").exists()
 

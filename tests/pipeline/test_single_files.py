@@ -153,7 +153,7 @@ def test_an_unknown_kind_with_constraints_is_reported_in_every_container_and_wit
         "no object",
         "no kind",
         "nodes",
-        "a kind that is no text",
+        "a kind that is not a string",
         "an object without its kind",
         "a list",
         "text after a list",
@@ -298,7 +298,7 @@ def test_fields_after_a_directive_of_a_patch_are_checked() -> None:
         ("{apiVersion: v1, kind: [Pod], spec: {kind: Pod}}\n", None, "is not an object"),
         ("[{kind: Pod}]\n", None, "is not an object"),
     ],
-    ids=["an object", "a list of objects", "a kind that is no text", "no object"],
+    ids=["an object", "a list of objects", "a kind that is not a string", "no object"],
 )
 def test_text_after_a_document_is_reported_for_the_object_that_ends_there(above: str, kind: str | None, end: str) -> None:
     [found] = Checker(default_settings(["text-after-document"])).check("a.yaml", f"{above}}}\n".encode()).found

@@ -36,7 +36,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(*paths: str, inline: bool = False) -> list[str]:
+def messages(*paths: str, inline: bool = False) -> list[str]:
     findings = run(discover(paths), settings_of(), Options(inline=inline)).findings
     return [f"{each.file}:{each.span.line}:{each.span.column} {each.rule}" for each in findings]
 
@@ -46,9 +46,9 @@ BOTH = ["charts/web/environments/test.yml:2:36 unknown-operator", "charts/web/pr
 
 @pytest.mark.usefixtures("project")
 def test_files_in_the_folder_of_a_chart_and_in_those_below_it() -> None:
-    assert told(".") == BOTH
-    assert told("charts/web/environments", "charts/web/production.yaml") == BOTH, "wherever one begins to look"
-    assert told(*FILES) == BOTH, "and file by file"
+    assert messages(".") == BOTH
+    assert messages("charts/web/environments", "charts/web/production.yaml") == BOTH, "wherever one begins to look"
+    assert messages(*FILES) == BOTH, "and file by file"
 
 
 def test_a_buffer_of_such_a_file_is_one_as_well(project: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_buffer_of_such_a_file_is_one_as_well(project: Path) -> None:
 
 def test_comments_in_them_may_be_meant_for_what_they_render_to(project: Path) -> None:
     (project / "charts/web/production.yaml").write_text("# afflint: ignore-file[unknown-operator]\nserver: {tolerations: []}\n")
-    assert told("charts/web/production.yaml", inline=True) == []
+    assert messages("charts/web/production.yaml", inline=True) == []
 
 
 @pytest.mark.usefixtures("project")

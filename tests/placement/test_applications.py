@@ -65,7 +65,7 @@ def test_single_vms_that_keep_away_from_each_other_are_one_application(spec: Obj
     assert grouped(found) == [("default/sql", kind, ["sql-0", "sql-1", "sql-2"])]
 
 
-def test_vms_are_no_application_if_their_selector_also_selects_one_that_lacks_it() -> None:
+def test_vms_are_not_an_application_if_their_selector_also_selects_one_that_lacks_it() -> None:
     assert grouped(planned(THREE, [*apart_machines(), machine("test")])) == []
 
 
@@ -74,7 +74,7 @@ def test_a_selector_of_all_vms_makes_no_application() -> None:
     assert grouped(planned(THREE, [machine("one", affinity=everywhere), machine("two", "mail", affinity=everywhere)])) == []
 
 
-def test_deployments_are_no_application_because_of_their_anti_affinity() -> None:
+def test_deployments_are_not_an_application_because_of_their_anti_affinity() -> None:
     sources = [pod_source(name, labels={"app": "web"}, affinity=apart(term(HOST, app("web")))) for name in ("blue", "green")]
     assert grouped(planned(THREE, sources)) == []
 
@@ -91,7 +91,7 @@ def test_a_service_or_a_budget_makes_an_application_of_what_it_selects() -> None
     assert grouped(planned(THREE, sources, budgets=[budget("all", {})])) == []
 
 
-def test_daemonsets_are_no_part_of_an_application() -> None:
+def test_daemonsets_are_not_part_of_an_application() -> None:
     sources = [pod_source("log", "DaemonSet", labels={"app": "web"}), pod_source("web")]
     assert grouped(planned(THREE, sources, services=[service("web", app="web")])) == []
 

@@ -104,7 +104,7 @@ def test_pods_of_a_workload_are_shared_out_among_the_nodes() -> None:
     assert sorted(moves(effect)[0]) == ["web-x-2: n1 -> n2", "web-x-3: n1 -> n3"]
 
 
-def test_virtual_machines_of_a_replica_set_are_no_duplicates() -> None:
+def test_virtual_machines_of_a_replica_set_are_not_duplicates() -> None:
     machines = pod_source("vm", "VirtualMachineInstanceReplicaSet", replicas=2, pod=LIVE, has_local_storage=True)
     nodes = [*zoned(n1=""), node("n2", {HOST: "n2"}, cordoned=True)]
     assert descheduled(nodes, [machines], policy("RemoveDuplicates", evictor={"evictLocalStoragePods": True})).rounds == ()

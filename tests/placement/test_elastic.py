@@ -1,4 +1,4 @@
-"""Nodes that are made as they are needed: what they can take is never impossible, and of the rest all proofs stand."""
+"""Nodes that are made as they are needed: what they can take is never impossible, and all other proofs hold."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_workloads_that_leave_each_other_no_room_find_it_on_nodes_that_are_made(
     assert judged(nodes, pod_sources, pool()) == []
 
 
-def test_a_bounded_class_is_so_many_nodes() -> None:
+def test_a_bounded_class_is_a_number_of_nodes() -> None:
     web = pod_source("web", replicas=4, affinity=apart_by(HOST, "web"))
     assert judged(zoned(n1="a"), [web], pool(2)) == judged(zoned(n1="a", n2="a", n3="a"), [web])
     assert ("too few domains", "web") not in judged(zoned(n1="a"), [web], pool(3))
@@ -96,7 +96,7 @@ def test_a_class_takes_what_its_labels_let_in(pods: dict[str, Any], *, takes: bo
     assert pool(**{ZONE: "a"}).may_take(rules.rules) is takes
 
 
-def test_whoever_must_be_beside_a_pod_that_nodes_are_made_for_may_find_it_anywhere() -> None:
+def test_affinity_to_a_pod_that_new_nodes_may_take_can_be_met_anywhere() -> None:
     cache = pod_source("cache", nodeSelector={"pool": "extra"})
     web = pod_source("web", nodeSelector={"disk": "ssd"}, affinity=together(term(ZONE, app("cache"))))
     nodes = zoned(n1="a")
@@ -105,7 +105,7 @@ def test_whoever_must_be_beside_a_pod_that_nodes_are_made_for_may_find_it_anywhe
     assert judged(nodes, [cache, web], pool(varied=(HOST, ZONE))) == []
 
 
-def test_a_class_whose_taint_nobody_tolerates_leaves_all_proofs_as_they_are() -> None:
+def test_a_class_with_an_untolerated_taint_leaves_all_proofs_as_they_are() -> None:
     web = pod_source("web", replicas=3, affinity=apart_by(HOST, "web"))
     claims = judged(zoned(n1="a"), [web])
     assert ("too few domains", "web") in claims

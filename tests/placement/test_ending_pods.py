@@ -88,7 +88,7 @@ def test_a_drain_waits_until_what_is_being_deleted_is_gone() -> None:
     (loss,) = plan(THREE, [ordered()], [db(0, ending=True), db(1), db(2)], drain=["n1"]).losses
     assert loss.result == "ends"
     assert moves(loss)[0].startswith("db-0: recreated on n")
-    # A node of which nothing is heard ends nothing.
+    # A node that does not answer ends no pod.
     (loss,) = plan(SILENT, [ordered()], [db(0, ending=True), db(1), db(2)], drain=["n1"]).losses
     assert moves(loss) == []
 
@@ -107,7 +107,7 @@ def web(name: str, on: str, *, ending: bool = False, **spec: Any) -> Object:
     return running(name, on, "ReplicaSet/web-6d5f8b7c9", ending=ending, labels={"app": "web"}, **spec)
 
 
-def test_a_pod_of_a_replica_set_is_no_replica_any_more_and_still_keeps_others_away() -> None:
+def test_an_ending_pod_of_a_replica_set_does_not_count_as_a_replica_and_still_separates_others() -> None:
     apart = pod_source("web", replicas=3, affinity=apart_by(HOST, "web"))
     made = plan(THREE, [apart], [web("a", "n1", ending=True), web("b", "n2")])
     assert [(pod, node) for pod, node, _ in places(made)] == [("b", "n2"), ("web-1", "n3"), ("web-2", None)]
@@ -128,7 +128,7 @@ def test_a_port_of_the_host_is_taken_until_its_pod_is_gone() -> None:
     assert sorted(str(node) for _, node, _ in places(made)) == ["None", "n2", "n3"]
 
 
-def test_placed_anew_all_that_runs_is_left_out() -> None:
+def test_with_replan_all_running_pods_are_left_out() -> None:
     pods = [db(0, ending=True), db(1), db(2)]
     made = make_plan(inventory(THREE, pods=pods, replan=True), [ordered()])
     assert all(node for _, node, _ in places(made))

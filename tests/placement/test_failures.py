@@ -100,7 +100,7 @@ def test_a_daemon_set_is_dead_when_its_last_node_is() -> None:
     assert outcomes(loss) == {"agent": "dead"}
 
 
-def test_a_pod_without_a_controller_is_not_made_anew() -> None:
+def test_a_pod_without_a_controller_is_not_recreated() -> None:
     (loss,) = losses(zoned(n1="", n2=""), [pod_source("solo", "Pod")], "n1")
     assert (moves(loss), loss.moves[0].why, outcomes(loss)) == ([("solo", "n1", None)], NOT_RECREATED, {"solo": "dead"})
 
@@ -112,7 +112,7 @@ def test_replicas_that_name_their_node_die_with_it() -> None:
 
 
 def test_a_replica_that_was_pending_may_take_the_place_that_becomes_free() -> None:
-    # Three replicas for two zones. When zone a goes, the lost replica has no place: b is taken, and nobody moves.
+    # Three replicas for two zones. When zone a goes, the lost replica cannot be scheduled: b is taken, and no pod moves.
     web = pod_source("web", replicas=3, affinity=apart_by(ZONE, "web"))
     (loss,) = losses(zoned(a1="a", b1="b"), [web], "zone=a")
     assert moves(loss) == [("web", "a1", None)]
@@ -144,7 +144,7 @@ def test_daemons_static_pods_and_pods_without_a_controller_go_with_their_node(ow
     assert moves(loss) == [("web", "a2", target)]
 
 
-def test_nodes_without_pods_are_no_loss() -> None:
+def test_nodes_without_pods_are_not_a_loss() -> None:
     (loss,) = losses([*zoned(n1="a"), node("n2", cordoned=True)], [pod_source("web")], "n2")
     assert (loss.moves, loss.outcomes, [each.what for each in loss.events]) == ((), {}, ["removed"])
 

@@ -237,7 +237,7 @@ def test_what_runs_stays_where_it_is_and_only_what_is_missing_is_placed() -> Non
     assert found.notes[0] == "2 running pods of these workloads stay on their nodes; use --replan to schedule them again"
 
 
-def test_running_pods_may_be_placed_anew() -> None:
+def test_running_pods_may_be_scheduled_again() -> None:
     web = pod_source("web", "StatefulSet", replicas=2, affinity=apart_by(HOST, "web"))
     found = plan(zoned(n1="", n2=""), web, pods=[running_web("web-0", "n2")], replan=True)
     assert where(only(found)) == ["n1", "n2"]
@@ -298,10 +298,10 @@ def test_pods_that_run_where_their_manifest_would_not_let_them_come_are_named() 
     nodes = [node("n1", {"disk": "ssd"}), node("n2")]
     found = only(plan(nodes, web, pods=[running_web("web-0", "n2")]))
     assert where(found) == ["n2", "n1"]
-    said = (
+    message = (
         "web-0 on n2 (lacks disk=ssd) stays on its node, although node affinity no longer matches: it applies only when a pod is scheduled"
     )
-    assert found.notes == (said,)
+    assert found.notes == (message,)
 
 
 def test_pods_that_run_on_a_cordoned_or_tainted_node_need_no_word() -> None:

@@ -56,7 +56,7 @@ def test_affinity_over_a_key_that_no_node_has_never_schedules() -> None:
     assert not found.assumes_complete
 
 
-def test_affinity_to_pods_that_nobody_makes_is_impossible_as_far_as_the_manifests_go() -> None:
+def test_affinity_to_pods_that_no_workload_creates_is_impossible_as_far_as_the_manifests_go() -> None:
     survey, _ = survey_of(zoned(n1="a"), pod_source("web", affinity=together(term(ZONE, app("cache")))))
     (found,) = proofs.unschedulable(survey)
     assert found.assumes_complete
@@ -97,7 +97,7 @@ def test_more_replicas_than_zones_under_anti_affinity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "said"),
+    ("key", "message"),
     [
         (ZONE, "2 replicas, 1 zone"),
         ("node.cluster.x-k8s.io/esxi-host", "2 replicas, 1 physical host"),
@@ -105,9 +105,9 @@ def test_more_replicas_than_zones_under_anti_affinity() -> None:
         ("example.com/rack", "2 replicas, 1 value of example.com/rack"),
     ],
 )
-def test_domains_are_counted_in_words(key: str, said: str) -> None:
+def test_domains_are_counted_in_words(key: str, message: str) -> None:
     survey, _ = survey_of([node("n1", {key: "r1"}), node("n2", {key: "r1"})], pod_source("web", replicas=2, affinity=apart_by(key, "web")))
-    assert [proofs.domain_count(found) for found in proofs.too_few_domains(survey)] == [said]
+    assert [proofs.domain_count(found) for found in proofs.too_few_domains(survey)] == [message]
 
 
 def test_the_term_is_named_by_which_the_replicas_keep_apart_from_each_other() -> None:
@@ -150,7 +150,7 @@ def test_nodes_without_the_key_take_any_number() -> None:
 
 
 def test_two_keys_are_matched_with_each_other() -> None:
-    # Three racks and three zones, yet racks 1 and 2 stand in zone a alone: one of them stays empty.
+    # Three racks and three zones, yet racks 1 and 2 are in zone a only: one of them stays empty.
     places = {"n1": ("1", "a"), "n2": ("2", "a"), "n3": ("3", "b"), "n4": ("3", "c")}
     nodes = [node(name, {"rack": rack, ZONE: zone}) for name, (rack, zone) in places.items()]
     both = apart(term("rack", app("web")), term(ZONE, app("web")))
@@ -247,7 +247,7 @@ def test_a_surge_pod_finds_no_zone_when_every_zone_has_a_replica() -> None:
     assert list(proofs.rollout_deadlock(*survey_of(nodes, replace(web, kind="StatefulSet")))) == []
 
 
-def test_pods_of_another_revision_are_no_obstacle_when_the_hash_is_a_match_label_key() -> None:
+def test_pods_of_another_revision_do_not_matter_when_the_hash_is_a_match_label_key() -> None:
     per_revision = apart(term(ZONE, app("web"), matchLabelKeys=["pod-template-hash"]))
     assert list(proofs.rollout_deadlock(*survey_of(zoned(a1="a", b1="b"), pod_source("web", replicas=2, affinity=per_revision)))) == []
 
@@ -269,7 +269,7 @@ def test_as_many_vms_as_hosts_that_keep_apart_cannot_migrate_one_fewer_can() -> 
     assert list(proofs.migration_blocked(*survey_of(zoned(n1="a", n2="a", n3="a"), vms))) == []
 
 
-def test_a_vm_that_its_own_zone_keeps_from_migrating_is_told_apart_from_one_without_another_host() -> None:
+def test_a_vm_that_its_own_zone_keeps_from_migrating_is_distinguished_from_one_without_another_host() -> None:
     own = "; the VM itself runs in its zone until the migration ends, so its required anti-affinity rejects the target pod there; "
     vm = pod_source("vm", "VirtualMachine", affinity=apart_by(ZONE, "vm"))
     (found,) = proofs.migration_blocked(*survey_of(zoned(a1="a", a2="a"), vm))
@@ -361,7 +361,7 @@ def test_the_order_decides_and_a_good_one_is_named() -> None:
     assert dict(found.decision.placement) == {"follower-0": "n1", "leader-0": "n2"}
 
 
-def test_nodes_that_are_alike_are_told_apart_once_they_hold_different_pods() -> None:
+def test_nodes_that_are_alike_are_distinguished_once_they_have_different_pods() -> None:
     def away(name: str, *others: str) -> PodSource:
         return pod_source(name, affinity=apart(*[term(HOST, app(other)) for other in others]))
 

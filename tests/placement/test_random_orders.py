@@ -43,7 +43,7 @@ class Group(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure after which at most so many replicas of a workload run."""
+    """A failure after which at most this number of replicas of a workload run."""
 
     workload: int
     disruption: Disruption

@@ -75,7 +75,7 @@ class TestRequests:
         found = requests(containers=[container(cpu="250m", memory="1Gi"), container(cpu=1, memory="512Mi")])
         assert found == {"cpu": 1250, "memory": GI + GI // 2}
 
-    def test_a_limit_is_the_request_where_there_is_none(self) -> None:
+    def test_a_limit_is_the_request_if_there_is_no_request(self) -> None:
         found = requests(containers=[container({"cpu": "2", "memory": "1Gi", "example.com/gpu": 1}, cpu="100m")])
         assert found == {"cpu": 100, "memory": GI, "example.com/gpu": 1}
 
@@ -214,10 +214,10 @@ class TestFilter:
         assert verdict(nodes, asking(**{"hugepages-2Mi": "1Gi"})).feasible == {"n1": True}
         assert verdict(nodes, asking(**{"hugepages-1Gi": "1Gi"})).feasible == {"n1": False}
 
-    def test_capacity_stands_in_for_an_absent_allocatable(self) -> None:
+    def test_capacity_replaces_an_absent_allocatable(self) -> None:
         assert verdict([{**node("n1"), "status": {"capacity": {"cpu": 1}}}], asking(cpu=2)).feasible == {"n1": False}
 
-    def test_what_is_not_known_of_a_node_is_not_held_against_it(self) -> None:
+    def test_an_unknown_amount_of_a_node_excludes_no_pod(self) -> None:
         nodes = [node("n1"), {**node("n2"), "status": {"allocatable": {}}}, having("n3", cpu=4)]
         assert all(verdict(nodes, asking(memory="64Gi", **{"ephemeral-storage": "1Ti"})).feasible.values())
 
@@ -421,7 +421,7 @@ def test_nodes_that_differ_in_room_alone_are_not_alike_to_the_search() -> None:
     assert decide(ScheduleBounds(cluster, pod_sources), [0, 1]).answer == "placed"
 
 
-def test_running_pods_of_the_dump_count_but_for_those_placed_anew() -> None:
+def test_running_pods_of_the_dump_count_except_those_scheduled_again() -> None:
     web = pod_source("web", "StatefulSet", containers=[container(cpu=1)])
     mine = asking("web-0", on="n1", cpu=1)
     mine["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "controller": True}]
@@ -517,7 +517,7 @@ def read_makers(text: str) -> list[PodSource]:
     return [each for each in found if each is not None]
 
 
-def test_without_its_instance_type_nobody_knows_what_a_machine_asks_for() -> None:
+def test_without_its_instance_type_the_requests_of_a_machine_are_unknown() -> None:
     assert plan([having("n1", cpu=1, memory="1Gi")], *read_makers(MACHINE)).workloads[0].replicas[0].node == "n1"
 
 

@@ -1,6 +1,6 @@
 """What failing, draining and removing nodes does, scenario by scenario, as the scheduler and the controllers were seen to do it.
 
-Six nodes in three zones (a1 to c2) or three without any (n1 to n3). One replica stands on each domain, the first on a1 or n1.
+Six nodes in three zones (a1 to c2) or three without any (n1 to n3). One replica runs in each domain, the first on a1 or n1.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def test_unless_the_constraint_honors_taints() -> None:
     assert moves(happens("lose", THREE, spread_web(HOST, nodeTaintsPolicy="Honor"), "n1")) == ["web-0: recreated on n2"]
 
 
-def test_a_removed_node_is_no_domain_any_more_and_may_be_missed() -> None:
+def test_a_removed_node_is_no_longer_a_domain_and_may_be_missed() -> None:
     assert moves(happens("remove", THREE, spread_web(HOST), "n1")) == ["web-0: recreated on n2"]
     assert moves(happens("remove", THREE, spread_web(HOST, minDomains=3), "n1")) == ["web-0: waits"]
 
@@ -120,7 +120,7 @@ def test_a_drain_ends_although_the_last_replica_has_no_place() -> None:
     assert moves(happens("drain", THREE, spread_web(HOST, nodeTaintsPolicy="Honor"), "n1")) == ["web-0: recreated on n2"]
 
 
-def test_a_failed_node_is_no_domain_for_virtual_machines() -> None:
+def test_a_failed_node_is_not_a_domain_for_virtual_machines() -> None:
     able = [node(f"n{number}", {HOST: f"n{number}", "kubevirt.io/schedulable": "true"}) for number in (1, 2, 3)]
     loss = happens("lose", able, spread_web(HOST, VM_SET), "n1")
     assert moves(loss) == ["virt-launcher-web-0: recreated on n2"]
@@ -354,7 +354,7 @@ def test_a_budget_cannot_ask_a_job_how_many_pods_it_wants() -> None:
 
 
 def test_a_pod_that_is_being_deleted_is_company_still() -> None:
-    # Both stand on a1, since the other nodes put them off; where the first failed they come up one after the other.
+    # Both run on a1, since the other nodes are less suitable; after the first failure they are recreated one after the other.
     nodes = [*SIX[:1], *[node(each["metadata"]["name"], each["metadata"]["labels"], taints=["x:PreferNoSchedule"]) for each in SIX[1:]]]
     appliance = pod_source("appliance", affinity=together(term(ZONE, {"matchLabels": {"app": "cache"}})))
     loss = happens("lose", nodes, [appliance, pod_source("cache")], "a1")

@@ -110,9 +110,9 @@ def test_a_summary_counts_the_phrases_of_all_nodes(schedule: Schedule) -> None:
             phrases = [rejections.phrase(node, plugin) for node, plugin in reasons.items()]
             counted = Counter((phrase.singular, phrase.plural) for phrase in phrases)
             ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
-            said = [f"{number} {'nodes ' if not at and number > 1 else '' if at else 'node '}{words[number > 1]}"
+            messages = [f"{number} {'nodes ' if not at and number > 1 else '' if at else 'node '}{words[number > 1]}"
                     for at, (words, number) in enumerate(ordered)]  # fmt: skip
-            assert rejections.summary(reasons) == ", ".join(said)
+            assert rejections.summary(reasons) == ", ".join(messages)
 
 
 THIRTY = [each for index in range(30) for each in zoned(**{f"n{index:02}": "abc"[index % 3]})]

@@ -208,9 +208,9 @@ def test_dropped_files_are_added(browser: Browser, site: Site) -> None:
     )
     page.until(f"{TABS}.join() === 'manifest.yaml,cart.yaml'")
     assert page.value(TEXT) == CART
-    told = page.value(NOTICE)
-    assert "my cart.yaml is not added. A name has letters" in told
-    assert "large.yaml is not added. It is larger than 1 MB" in told
+    notice = page.value(NOTICE)
+    assert "my cart.yaml is not added. A name has letters" in notice
+    assert "large.yaml is not added. It is larger than 1 MB" in notice
     page.until(f"{STATUS} === 'Found 1 error, 1 warning. Read 1 document in 2 files.'")
 
 

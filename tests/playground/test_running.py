@@ -181,9 +181,9 @@ def test_it_only_needs_what_the_page_has() -> None:
         "print('page' in PAGE.place(files, 'drain:node'))\n"
         "print(PAGE.check({'.afflint.yaml': 'jobs: many'})['findings'][0]['message'])\n"
     )
-    told = run([sys.executable, "-c", script], Path.cwd(), environment=clean_environment())
-    assert told.split()[1:4] == ["1", "5", "True"]
-    assert told.splitlines()[-1] == "`jobs` must be a number from 1 up, not the string `many`"
+    output = run([sys.executable, "-c", script], Path.cwd(), environment=clean_environment())
+    assert output.split()[1:4] == ["1", "5", "True"]
+    assert output.splitlines()[-1] == "`jobs` must be a number from 1 up, not the string `many`"
 
 
 def test_the_collections_for_jsonschema_do_not_change() -> None:

@@ -22,7 +22,7 @@ class Ran(NamedTuple):
     """What policies find, ``web.yaml:7:13 error policy: message``, and what they came to no result for."""
 
     found: list[str]
-    said: list[str]
+    messages: list[str]
 
 
 def run(folder: Path, policies: str, manifests: str, *, more: str = "", inline: bool = True) -> Ran:
@@ -96,7 +96,7 @@ spec:
 
 
 @pytest.mark.parametrize("action", ["{}", "[]", "5", "null"])
-def test_what_is_no_action_is_none(tmp_path: Path, action: str) -> None:
+def test_what_is_not_an_action_is_ignored(tmp_path: Path, action: str) -> None:
     ran = run(tmp_path, policy(FIVE) + binding(actions=action), deployment())
     value = f"`{action}` is not one of `Audit`, `Deny` and `Warn`"
     assert ran.found == [f"18:23 error demo: the API server rejects this binding: {value}"]
@@ -112,11 +112,11 @@ def test_a_policy_holds_where_a_binding_says(tmp_path: Path) -> None:
     assert run(tmp_path, policies, namespace("shop", "environment: test") + deployment("5")) == ([], [])
 
 
-def test_where_the_namespace_is_not_known_nothing_is_said_of_the_object(tmp_path: Path) -> None:
+def test_where_the_namespace_is_not_known_nothing_is_reported_for_the_object(tmp_path: Path) -> None:
     ran = run(tmp_path, policy(FIVE) + binding(IN_TEST), deployment())
     assert ran.found == []
     reason = "it depends on the labels of the namespace, but `shop` is not among the manifests"
-    assert ran.said == [f"admission.yaml:3:18: policy `demo`: {reason}; the policy is not evaluated for Deployment web in web.yaml"]
+    assert ran.messages == [f"admission.yaml:3:18: policy `demo`: {reason}; the policy is not evaluated for Deployment web in web.yaml"]
 
 
 LIMIT = "  paramKind: {apiVersion: rules.example.com/v1, kind: ReplicaLimit}\n"
@@ -147,7 +147,7 @@ def test_parameters_may_lie_in_the_namespace_of_the_object_and_be_chosen_by_labe
     missing = "the parameters that `everywhere` refers to are not among the manifests"
     labelled = limit("one", 3, "shop").replace("namespace: shop", "namespace: shop, labels: {use: this}")
     assert run(tmp_path, policies, deployment("4") + labelled + limit("other", 1, "shop")).found == ["5:13 error demo: at most 3"]
-    assert run(tmp_path, policies, deployment("4") + labelled.replace("namespace: shop", "namespace: bar")).said == [
+    assert run(tmp_path, policies, deployment("4") + labelled.replace("namespace: shop", "namespace: bar")).messages == [
         f"admission.yaml:3:18: policy `demo`: {missing}; the policy is not evaluated for Deployment web in web.yaml"
     ]
 
@@ -183,7 +183,7 @@ def test_the_value_of_an_annotation_does_not_matter_to_a_policy_about_its_key(tm
 def test_a_placeholder_leaves_undecided_only_what_its_value_could_change(tmp_path: Path, expression: str, decides: bool) -> None:
     policies = policy(f'  - expression: "{expression}"\n    message: refused\n', resources="ingresses", group="networking.k8s.io")
     ran = run(tmp_path, policies + binding(), ANNOTATED % "${SNIPPET}")
-    assert [len(ran.found), len(ran.said)] == ([1, 0] if decides else [0, 1])
+    assert [len(ran.found), len(ran.messages)] == ([1, 0] if decides else [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_conditions_choose_the_objects_and_who_asks_is_not_known(tmp_path: Path)
     assert ran.found == []
     why = "`userInfo` does not exist (at 1:29 of the expression), but the cluster may set it; "
     why += "the policy is not evaluated for Deployment web in web.yaml and 1 more"
-    assert ran.said == [f"admission.yaml:11:37: policy `demo`: {why}"]
+    assert ran.messages == [f"admission.yaml:11:37: policy `demo`: {why}"]
     known = anything.replace("  - {name: no-kubelets, expression: '!(\"system:nodes\" in request.userInfo.groups)'}\n", "")
     assert "3:18 error demo: failed expression: object.metadata.name.startsWith('demo')" in run(tmp_path, known, deployment()).found
 
@@ -257,7 +257,7 @@ FOR_WEB = "the policy is not evaluated for Deployment web in web.yaml"
 
 
 @pytest.mark.parametrize(
-    "expression, said",
+    "expression, message",
     [
         ("authorizer.group('apps').resource('deployments').check('delete').allowed()", "`authorizer` needs a cluster"),
         (
@@ -274,10 +274,10 @@ FOR_WEB = "the policy is not evaluated for Deployment web in web.yaml"
         ),
     ],
 )
-def test_what_only_the_cluster_knows_is_reported_once_and_is_not_a_finding(tmp_path: Path, expression: str, said: str) -> None:
+def test_what_only_the_cluster_knows_is_reported_once_and_is_not_a_finding(tmp_path: Path, expression: str, message: str) -> None:
     ran = run(tmp_path, policy(f"  - expression: {expression}\n{FIVE}") + binding(), deployment())
     assert ran.found == ["5:13 error demo: failed expression: object.spec.replicas <= 5"]
-    assert ran.said == [f"admission.yaml:10:17: policy `demo`: {said}"]
+    assert ran.messages == [f"admission.yaml:10:17: policy `demo`: {message}"]
 
 
 @pytest.mark.parametrize("actions, severity", [("Deny", "error"), ("Deny, Audit", "error"), ("Warn, Audit", "warning"), ("Audit", "info")])
@@ -393,7 +393,7 @@ def test_what_depends_on_a_placeholder_is_reported_as_not_evaluated(tmp_path: Pa
     ],
 )
 @pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"])
-def test_manifests_of_policies_that_are_none_harm_nobody(tmp_path: Path, kind: str, text: str) -> None:
+def test_manifests_that_only_look_like_policies_are_harmless(tmp_path: Path, kind: str, text: str) -> None:
     strange = f"apiVersion: admissionregistration.k8s.io/v1\nkind: {kind}\nmetadata: {{name: strange}}\n{text}\n---\n"
     ran = run(tmp_path, strange + policy(FIVE) + binding(), deployment())
     assert "5:13 error demo: failed expression: object.spec.replicas <= 5" in ran.found
@@ -480,7 +480,7 @@ def test_a_policy_with_the_name_of_a_rule_gets_a_prefix(tmp_path: Path, name: st
 
 
 def test_a_policy_that_has_changed_is_judged_again_though_no_manifest_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The policies of a cluster are no files of the run, so what a run has kept says nothing about them."""
+    """The policies of a cluster are not files of the run, so the cache of a run does not cover them."""
     monkeypatch.setattr("afflint.pipeline.mapping._WORTH_CACHE", 1)
     (tmp_path / "web.yaml").write_text(deployment(), encoding="utf-8")
     counts = []

@@ -1,4 +1,4 @@
-"""Policies that nothing can meet together are told where the later of them stands, and no others."""
+"""Policies that no workload can meet together are reported at the later of them, and no others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pairs(folder: Path, policies: str, more: str = "") -> list[tuple[str, str]]:
     return [(each.policy, each.other) for each in contradictions(session_of(folder, policies, more).config.policies)]
 
 
-def test_it_is_told_at_the_later_one(tmp_path: Path) -> None:
+def test_it_is_reported_at_the_later_one(tmp_path: Path) -> None:
     [note] = notes(session_of(tmp_path, CHEAP + FAST % ""))
     assert note == (
         f"{tmp_path}/.afflint.yaml:3:4: no node can meet two policies: "
@@ -31,7 +31,7 @@ def test_it_is_told_at_the_later_one(tmp_path: Path) -> None:
     )
 
 
-def test_one_that_does_not_run_contradicts_nobody(tmp_path: Path) -> None:
+def test_one_that_does_not_run_contradicts_none(tmp_path: Path) -> None:
     assert list(notes(session_of(tmp_path, CHEAP + FAST % "", "ignore: [cheap]\n"))) == []
 
 
@@ -79,7 +79,7 @@ def test_what_something_can_meet(tmp_path: Path, policies: str) -> None:
     [*sorted((ROOT / "rules" / "profiles").glob("*.yaml")), ROOT / "examples" / "policies" / ".afflint.yaml"],
     ids=lambda path: path.name,
 )
-def test_ours_contradict_nobody(path: Path) -> None:
+def test_ours_contradict_none(path: Path) -> None:
     loaded = config.load(str(path), rule_names=tuple(rules()), categories=CATEGORIES)
     assert loaded.policies
     assert list(contradictions(loaded.policies)) == []

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from afflint import config
 from afflint.config.validation import schema
 from afflint.policies.messages import FIELDS
-from policing import said
+from policing import messages_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
 
@@ -53,7 +53,7 @@ def _shown() -> Iterator[tuple[str, dict[str, str], str]]:
 
 @pytest.mark.parametrize(("policy", "files", "text"), [*_shown()])
 def test_what_it_shows_is_found(policy: str, files: dict[str, str], text: str, tmp_path: Path) -> None:
-    found = said(tmp_path, policy, files)
+    found = messages_of(tmp_path, policy, files)
     assert [each.removeprefix("a.yaml:") for each in found] == text.splitlines()
 
 

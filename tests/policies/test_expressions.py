@@ -29,7 +29,7 @@ spec:
 
 
 def run(folder: Path, params: str, manifests: str = DEPLOYMENT, *, more: str = "") -> tuple[list[str], list[str]]:
-    """What a policy with these parameters finds, ``5:13 message``, and what it comes to no result for."""
+    """What a policy with these parameters finds, ``5:13 message``, and what it does not evaluate."""
     (folder / "web.yaml").write_text(manifests, encoding="utf-8")
     session = configured(folder, f"select: [policy]\npolicies:\n- name: own\n  check: expression\n{more}  params:\n{params}")
     outcome = session.check(session.sources([str(folder / "web.yaml")]))
@@ -89,13 +89,13 @@ def test_the_namespace_is_looked_at_where_it_is_among_the_manifests(tmp_path: Pa
     assert run(tmp_path, params) == ([], [reason])
 
 
-def test_an_expression_that_errs_is_told_once_and_is_no_finding(tmp_path: Path) -> None:
+def test_an_expression_that_errs_is_reported_once_and_is_not_a_finding(tmp_path: Path) -> None:
     two = DEPLOYMENT + "---\n" + DEPLOYMENT.replace("name: web, namespace", "name: other, namespace")
     reason = "`missing` does not exist (at 1:13 of the expression); the policy is not evaluated for Deployment web in web.yaml and 1 more"
     assert run(tmp_path, "    expression: object.spec.missing == 1\n", two) == ([], [f"policy `own`: {reason}"])
 
 
-def test_what_it_is_about_is_said_as_for_any_policy(tmp_path: Path) -> None:
+def test_what_it_is_about_is_reported_as_for_any_policy(tmp_path: Path) -> None:
     assert run(tmp_path, FIVE, more="  match: {kinds: StatefulSet}\n") == ([], [])
     found, _ = run(tmp_path, FIVE, more="  match: {kinds: Deployment}\n  message: '{object}: {message}'\n")
     assert found == ["5:13 Deployment web: Deployment web does not meet `object.spec.replicas <= 5`"]
@@ -126,11 +126,11 @@ spec:
         ("    message: x\n", "6:5: missing key `expression` in `policies[0].params`"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_an_expression_is_said_at_its_place(tmp_path: Path, params: str, mistake: str) -> None:
+def test_what_is_wrong_with_an_expression_is_reported_at_its_place(tmp_path: Path, params: str, mistake: str) -> None:
     with pytest.raises(ConfigError) as raised:
         run(tmp_path, params)
-    said = str(raised.value).replace(f"{tmp_path}/.afflint.yaml:", "")
-    assert said.startswith(mistake)
+    messages = str(raised.value).replace(f"{tmp_path}/.afflint.yaml:", "")
+    assert messages.startswith(mistake)
 
 
 def test_without_the_library_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,7 +124,7 @@ def test_other_objects_are_looked_up_among_the_manifests(tmp_path: Path) -> None
 def test_a_list_is_not_evaluated_unless_the_manifests_are_complete(tmp_path: Path) -> None:
     ran = run(tmp_path, listing(), deployment())
     assert ran.found == []
-    assert "it needs all `horizontalpodautoscalers`, and the manifests may not be all" in ran.said[0]
+    assert "it needs all `horizontalpodautoscalers`, and the manifests may not be all" in ran.messages[0]
 
 
 def getting() -> str:
@@ -162,7 +162,7 @@ def test_functions_that_need_a_cluster_or_a_network_are_not_evaluated(tmp_path: 
     policy = validating(f'  - expression: "{expression}"\n').replace("'team' in variables.labels", "true")
     ran = run(tmp_path, policy, pod())
     assert ran.found == []
-    assert ran.said == [f"admission.yaml:12:17: policy `team`: {reason}"] or reason in ran.said[0]
+    assert ran.messages == [f"admission.yaml:12:17: policy `team`: {reason}"] or reason in ran.messages[0]
 
 
 def test_images_are_parsed(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_or_value_takes_values_that_are_not_optional_in_kyverno(tmp_path: Path) 
 
 def test_a_policy_for_payloads_is_named(tmp_path: Path) -> None:
     policies = validating() + "---\n" + validating("  evaluation: {mode: JSON}\n").replace("name: team", "name: payload")
-    assert run(tmp_path, policies, pod(labels="team: a")).said == [
+    assert run(tmp_path, policies, pod(labels="team: a")).messages == [
         "admission.yaml:24:22: policy `payload` is for JSON payloads, not for objects of the cluster"
     ]
 
@@ -270,7 +270,7 @@ spec:
 def test_other_rules_are_named(tmp_path: Path) -> None:
     other = "  - {name: pattern, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {spec: {hostNetwork: false}}}}\n"
     ran = run(tmp_path, classic() + other, pod(labels="team: a"))
-    assert ran.said == ["admission.yaml:15:6: policy `team`: the rule `pattern` uses `pattern`; afflint evaluates only `validate.cel`"]
+    assert ran.messages == ["admission.yaml:15:6: policy `team`: the rule `pattern` uses `pattern`; afflint evaluates only `validate.cel`"]
 
 
 def test_a_policy_with_many_other_rules_is_one_line(tmp_path: Path) -> None:
@@ -285,9 +285,9 @@ def test_a_policy_with_many_other_rules_is_one_line(tmp_path: Path) -> None:
             ("copies", "generate: {kind: ConfigMap}"),
         )
     )
-    (said,) = run(tmp_path, classic() + other, pod(labels="team: a")).said
+    (messages,) = run(tmp_path, classic() + other, pod(labels="team: a")).messages
     rules = "the rules `a`, `b` and `signed` use `pattern`, `foreach` and `verifyImages`"
-    assert said.endswith(f"policy `team`: {rules}; afflint evaluates only `validate.cel`")
+    assert messages.endswith(f"policy `team`: {rules}; afflint evaluates only `validate.cel`")
 
 
 def test_of_many_policies_in_other_languages_some_are_named(tmp_path: Path) -> None:
@@ -296,9 +296,9 @@ def test_of_many_policies_in_other_languages_some_are_named(tmp_path: Path) -> N
         f"---\n{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: p{number:02}}}, spec: {{rules: [{rule}]}}}}\n"
         for number in range(14)
     )
-    said = run(tmp_path, classic() + others, pod(labels="team: a")).said
-    assert len(said) == 11
-    assert said[-1].endswith("this policy and 3 more are not in CEL, and not evaluated either")
+    messages = run(tmp_path, classic() + others, pod(labels="team: a")).messages
+    assert len(messages) == 11
+    assert messages[-1].endswith("this policy and 3 more are not in CEL, and not evaluated either")
 
 
 @pytest.mark.parametrize(
@@ -320,8 +320,8 @@ def test_of_many_policies_in_other_languages_some_are_named(tmp_path: Path) -> N
     ],
 )
 def test_what_is_not_read_as_a_policy_is_named(tmp_path: Path, header: str, message: str) -> None:
-    said = run(tmp_path, classic() + f"---\n{header}\nmetadata: {{name: other}}\nspec: {{}}\n", pod(labels="team: a")).said
-    assert [each.partition(": ")[2] for each in said] == [message]
+    messages = run(tmp_path, classic() + f"---\n{header}\nmetadata: {{name: other}}\nspec: {{}}\n", pod(labels="team: a")).messages
+    assert [each.partition(": ")[2] for each in messages] == [message]
 
 
 def test_an_exception_from_an_unknown_policy_is_named(tmp_path: Path) -> None:
@@ -332,8 +332,8 @@ kind: PolicyException
 metadata: {name: web, namespace: shop}
 spec: {policyRefs: [{name: teams, kind: ValidatingPolicy}]}
 """
-    said = run(tmp_path, classic() + exempt, pod(labels="team: a")).said
-    assert [each.partition(": ")[2] for each in said] == [
+    messages = run(tmp_path, classic() + exempt, pod(labels="team: a")).messages
+    assert [each.partition(": ")[2] for each in messages] == [
         "no ValidatingPolicy `teams` is among the files, but the PolicyException `web` is about it; did you mean `team`?"
     ]
 
@@ -429,7 +429,7 @@ def test_a_template_without_a_constraint_or_in_rego_is_named(tmp_path: Path) -> 
     rego = TEMPLATE.replace("K8sNativeValidation", "Rego").replace("RequiredLabels", "Other").replace("requiredlabels", "other")
     idle = TEMPLATE.replace("RequiredLabels", "Idle").replace("requiredlabels", "idle")
     policies = TEMPLATE + constraint() + "---\n" + rego + "---\n" + idle
-    assert [each.partition(": ")[2] for each in run(tmp_path, policies, pod(labels="team: a")).said] == [
+    assert [each.partition(": ")[2] for each in run(tmp_path, policies, pod(labels="team: a")).messages] == [
         "the template of `Other` is in Rego; afflint evaluates only CEL, the engine `K8sNativeValidation`",
         "no constraint of the kind `Idle` applies this template",
     ]

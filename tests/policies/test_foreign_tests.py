@@ -62,8 +62,8 @@ def test_a_test_of_kyverno_says_what_images_contain(tested: Run) -> None:
     pods = "---\n".join(pod(f"  containers: [{{name: a, image: {name}}}]\n", name=name) for name in ("web", "api", "other"))
     files = {"policy.yaml": policy, "t/resource.yaml": pods, "t/context.yaml": context}
     results = EXPECTED.replace("web]", "web], rule: team") + "- {policy: team, kind: Pod, resources: [other], result: pass}\n"
-    code, said = tested({**files, "t/kyverno-test.yaml": kyverno_test(results, "context: context.yaml\n")})
-    assert (code, said.splitlines()) == (
+    code, messages = tested({**files, "t/kyverno-test.yaml": kyverno_test(results, "context: context.yaml\n")})
+    assert (code, messages.splitlines()) == (
         0,
         [
             "./t/kyverno-test.yaml:10:4: policy `team` is not evaluated for Pod other: `image.GetMetadata` needs a network",

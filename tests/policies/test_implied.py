@@ -10,7 +10,7 @@ import pytest
 from afflint.findings.finding import Finding
 from edited import edited
 from on_nodes import workload
-from policing import findings_of, said
+from policing import findings_of, messages_of
 
 ZONE = "topology.kubernetes.io/zone"
 FAST = "- {name: fast, check: required-node-labels, params: {labels: {performance: [high]}}}"
@@ -43,7 +43,7 @@ def required(*terms: str) -> str:
 def spread(
     key: str = ZONE, *, skew: str = "1", hard: bool = True, selector: str = "matchLabels: {app: web}", of_revision: bool = True
 ) -> str:
-    """A spread constraint, whose fields stand on the lines 12 to 15, and for one revision on line 16."""
+    """A spread constraint with its fields on lines 12 to 15, and the one for a revision on line 16."""
     when = "DoNotSchedule" if hard else "ScheduleAnyway"
     fields = [f"- maxSkew: {skew}", f"  topologyKey: {key}", f"  whenUnsatisfiable: {when}", f"  labelSelector: {{{selector}}}"]
     fields += ["  matchLabelKeys: [pod-template-hash]"] * of_revision
@@ -88,7 +88,7 @@ class TestRequiredNodeLabels:
         ],
     )
     def test_what_implies_the_label(self, tmp_path: Path, spec: str) -> None:
-        assert said(tmp_path, FAST, deployment(spec)) == []
+        assert messages_of(tmp_path, FAST, deployment(spec)) == []
 
     @pytest.mark.parametrize(
         ("spec", "expected"),
@@ -113,24 +113,24 @@ class TestRequiredNodeLabels:
         ],
     )
     def test_what_does_not(self, tmp_path: Path, spec: str, expected: str) -> None:
-        assert said(tmp_path, FAST, deployment(spec)) == [expected.format("the policy requires nodes with `performance=high`")]
+        assert messages_of(tmp_path, FAST, deployment(spec)) == [expected.format("the policy requires nodes with `performance=high`")]
 
     def test_the_namespace_may_ask_for_it(self, tmp_path: Path) -> None:
         namespace = (
             "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: {openshift.io/node-selector: 'performance=LEVEL'}}\n"
         )
-        assert said(tmp_path, FAST, deployment() + namespace.replace("LEVEL", "high")) == []
-        assert said(tmp_path, FAST, deployment(namespace="office") + namespace.replace("LEVEL", "high")) != []
-        (found,) = said(tmp_path, FAST, deployment() + namespace.replace("LEVEL", "low"))
+        assert messages_of(tmp_path, FAST, deployment() + namespace.replace("LEVEL", "high")) == []
+        assert messages_of(tmp_path, FAST, deployment(namespace="office") + namespace.replace("LEVEL", "high")) != []
+        (found,) = messages_of(tmp_path, FAST, deployment() + namespace.replace("LEVEL", "low"))
         assert found.endswith("openshift.io/node-selector of namespace shop allows a node with `performance=low`")
 
     def test_any_value_and_several_labels(self, tmp_path: Path) -> None:
         policy = '- {name: tenants, check: required-node-labels, params: {labels: {tenant: "*", pool: [a, b]}}}'
-        assert said(tmp_path, policy, deployment("nodeSelector: {tenant: one, pool: b}")) == []
-        assert said(tmp_path, policy, deployment("nodeSelector: {tenant: one}")) == [
+        assert messages_of(tmp_path, policy, deployment("nodeSelector: {tenant: one, pool: b}")) == []
+        assert messages_of(tmp_path, policy, deployment("nodeSelector: {tenant: one}")) == [
             "11:7 the policy requires nodes with `pool` `a` or `b`; its node constraints allow a node without the label"
         ]
-        assert said(tmp_path, policy, deployment("nodeSelector: {pool: a}")) == [
+        assert messages_of(tmp_path, policy, deployment("nodeSelector: {pool: a}")) == [
             "11:7 the policy requires nodes with the label `tenant`; its node constraints allow a node without it"
         ]
 
@@ -144,21 +144,21 @@ class TestRequiredNodeLabels:
             "---\napiVersion: kubevirt.io/v1\nkind: KubeVirt\nmetadata: {name: kubevirt, namespace: kubevirt}\n"
             "spec: {configuration: {developerConfiguration: {nodeSelectors: {performance: high}}}}\n"
         )
-        assert said(tmp_path, policy.replace("KEY", "kubevirt.io/schedulable").replace("VALUE", "true"), vm) == []
-        assert said(tmp_path, policy.replace("KEY", "kubernetes.io/arch").replace("VALUE", "arm64"), vm) == []
-        assert len(said(tmp_path, FAST, vm)) == 1
-        assert said(tmp_path, FAST, vm + by_cluster) == []
+        assert messages_of(tmp_path, policy.replace("KEY", "kubevirt.io/schedulable").replace("VALUE", "true"), vm) == []
+        assert messages_of(tmp_path, policy.replace("KEY", "kubernetes.io/arch").replace("VALUE", "arm64"), vm) == []
+        assert len(messages_of(tmp_path, FAST, vm)) == 1
+        assert messages_of(tmp_path, FAST, vm + by_cluster) == []
 
     def test_patches_are_not_held_to_what_they_lack(self, tmp_path: Path) -> None:
-        assert said(tmp_path, FAST, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2}\n") == []
+        assert messages_of(tmp_path, FAST, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2}\n") == []
 
     def test_custom_resources(self, tmp_path: Path) -> None:
         kafka = (
             "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: db}\nspec:\n  instances: 3\n"
             "  affinity:\n    nodeSelector: {performance: LEVEL}\n"
         )
-        assert said(tmp_path, FAST, kafka.replace("LEVEL", "high")) == []
-        assert said(tmp_path, FAST, kafka.replace("LEVEL", "low")) == [
+        assert messages_of(tmp_path, FAST, kafka.replace("LEVEL", "high")) == []
+        assert messages_of(tmp_path, FAST, kafka.replace("LEVEL", "low")) == [
             "7:33 the policy requires nodes with `performance=high`; its node constraints allow a node with `performance=low`"
         ]
 
@@ -170,16 +170,16 @@ class TestRequiredNodeLabels:
         asking += "          - matchExpressions:\n            - {key: performance, operator: In, values: [LEVEL]}\n"
         for_all = asking.replace("WHO", "all").replace("LEVEL", "high")
         # What is said of all of them may be what those are asked for that only tolerate something.
-        assert said(tmp_path, FAST, for_all + "    mon: {tolerations: [{key: a, operator: Exists}]}\n") == []
-        assert said(tmp_path, FAST, ceph + "    mon: {tolerations: [{key: a, operator: Exists}]}\n") == []
-        assert len(said(tmp_path, FAST, asking.replace("WHO", "mon").replace("LEVEL", "low"))) == 1
+        assert messages_of(tmp_path, FAST, for_all + "    mon: {tolerations: [{key: a, operator: Exists}]}\n") == []
+        assert messages_of(tmp_path, FAST, ceph + "    mon: {tolerations: [{key: a, operator: Exists}]}\n") == []
+        assert len(messages_of(tmp_path, FAST, asking.replace("WHO", "mon").replace("LEVEL", "low"))) == 1
 
     def test_what_kustomizations_use_as_a_patch_of_a_custom_resource(self, tmp_path: Path) -> None:
         (tmp_path / "kustomization.yaml").write_text("patches: [{path: patch.yaml}]\n", encoding="utf-8")
         cluster = "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: db}\nspec: {instances: 3}\n"
         (tmp_path / "patch.yaml").write_text(cluster, encoding="utf-8")
-        assert len(said(tmp_path, FAST, {"cluster.yaml": cluster})) == 1
-        assert said(tmp_path, FAST, {"patch.yaml": cluster}) == []
+        assert len(messages_of(tmp_path, FAST, {"cluster.yaml": cluster})) == 1
+        assert messages_of(tmp_path, FAST, {"patch.yaml": cluster}) == []
 
     def test_the_label_is_added_in_the_style_of_the_file(self, tmp_path: Path) -> None:
         text = deployment("nodeSelector:\n  disk: ssd\n")
@@ -220,7 +220,7 @@ class TestRequiredSpread:
         ],
     )
     def test_what_keeps_replicas_in_several_zones(self, tmp_path: Path, spec: str) -> None:
-        assert said(tmp_path, ZONES, deployment(spec)) == []
+        assert messages_of(tmp_path, ZONES, deployment(spec)) == []
 
     @pytest.mark.parametrize(
         ("spec", "expected"),
@@ -249,12 +249,12 @@ class TestRequiredSpread:
     )
     def test_what_does_not(self, tmp_path: Path, spec: str, expected: str) -> None:
         place, why = expected.split(" ", 1)
-        assert said(tmp_path, ZONES, deployment(spec)) == [f"{place} all 3 replicas may be in one zone: {why}"]
+        assert messages_of(tmp_path, ZONES, deployment(spec)) == [f"{place} all 3 replicas may be in one zone: {why}"]
 
     def test_a_rollout_may_undo_a_spread_that_counts_both_revisions(self, tmp_path: Path) -> None:
         text = deployment(spread(of_revision=False), replicas="2")
         why = f"the spread constraint over `{ZONE}` also counts the pods of the previous revision"
-        assert said(tmp_path, ZONES, text) == [f"12:9 after a rollout, all 2 replicas may be in one zone: {why}"]
+        assert messages_of(tmp_path, ZONES, text) == [f"12:9 after a rollout, all 2 replicas may be in one zone: {why}"]
         found = findings_of(tmp_path, ZONES, text)
         assert [each.rule for each in found] == ["spread-lost-in-rollout", "zones"]  # Of the same field: check shows one of them.
         assert [each.rule for each in findings_of(tmp_path, "", text)] == ["spread-lost-in-rollout"]
@@ -267,28 +267,28 @@ class TestRequiredSpread:
     )
     def test_without_a_surge_pod_a_spread_outlasts_a_rollout(self, tmp_path: Path, strategy: str) -> None:
         text = deployment(spread(of_revision=False)).replace("  selector:", f"  strategy: {strategy}\n  selector:", 1)
-        assert said(tmp_path, ZONES, text) == []
+        assert messages_of(tmp_path, ZONES, text) == []
 
     def test_other_kinds_and_constraints_outlast_a_rollout(self, tmp_path: Path) -> None:
         stateful = deployment(spread(of_revision=False)).replace("kind: Deployment", "kind: StatefulSet")
-        assert said(tmp_path, ZONES, stateful.replace("  replicas:", "  serviceName: web\n  replicas:")) == []
-        assert said(tmp_path, ZONES, deployment(spread(of_revision=False) + apart(ZONE))) == []
+        assert messages_of(tmp_path, ZONES, stateful.replace("  replicas:", "  serviceName: web\n  replicas:")) == []
+        assert messages_of(tmp_path, ZONES, deployment(spread(of_revision=False) + apart(ZONE))) == []
 
     def test_another_label_key_does_not_separate_the_revisions(self, tmp_path: Path) -> None:
         text = deployment(spread().replace("pod-template-hash", "tier"), labels=", tier: front")
-        assert "after a rollout" in said(tmp_path, ZONES, text)[0]
+        assert "after a rollout" in messages_of(tmp_path, ZONES, text)[0]
         assert "matchLabelKeys: [tier, pod-template-hash]" in fixed(findings_of(tmp_path, ZONES, text), text)
 
     def test_node_constraints_that_leave_one_zone(self, tmp_path: Path) -> None:
-        assert said(tmp_path, ZONES, deployment(spread() + f"nodeSelector: {{{ZONE}: a}}\n")) == [
+        assert messages_of(tmp_path, ZONES, deployment(spread() + f"nodeSelector: {{{ZONE}: a}}\n")) == [
             "3:18 its node constraints allow only zone `a`, but the policy requires more than one"
         ]
 
     def test_a_preference_will_do_where_the_policy_says_so(self, tmp_path: Path) -> None:
         policy = f"- {{name: zones, check: required-spread, params: {{topology-key: {ZONE}, mode: soft}}}}"
-        assert said(tmp_path, policy, deployment(spread(hard=False))) == []
-        assert said(tmp_path, policy, deployment(spread())) == []
-        assert said(tmp_path, policy, deployment()) == [
+        assert messages_of(tmp_path, policy, deployment(spread(hard=False))) == []
+        assert messages_of(tmp_path, policy, deployment(spread())) == []
+        assert messages_of(tmp_path, policy, deployment()) == [
             (
                 "3:18 nothing makes its replicas prefer different zones:"
                 f" no podAntiAffinity or spread constraint uses the topology key `{ZONE}`"
@@ -297,23 +297,23 @@ class TestRequiredSpread:
 
     def test_the_skew_that_is_allowed(self, tmp_path: Path) -> None:
         policy = f"- {{name: zones, check: required-spread, params: {{topology-key: {ZONE}, max-skew: 1}}}}"
-        assert said(tmp_path, policy, deployment(spread())) == []
-        (found,) = said(tmp_path, policy, deployment(spread(skew="2")))
+        assert messages_of(tmp_path, policy, deployment(spread())) == []
+        (found,) = messages_of(tmp_path, policy, deployment(spread(skew="2")))
         why = f"the maxSkew of the spread constraint over `{ZONE}` is 2, but the policy allows only 1"
         assert found == f"12:18 one zone may have 2 more replicas than another: {why}"
 
     @pytest.mark.parametrize("replicas", ["0", "1"])
     def test_single_pods_need_no_spread(self, tmp_path: Path, replicas: str) -> None:
-        assert said(tmp_path, ZONES, deployment(replicas=replicas)) == []
+        assert messages_of(tmp_path, ZONES, deployment(replicas=replicas)) == []
 
-    def test_an_autoscaler_tells_how_many_there_are(self, tmp_path: Path) -> None:
+    def test_an_autoscaler_says_how_many_there_are(self, tmp_path: Path) -> None:
         scaler = (
             "---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web, namespace: shop}\n"
             "spec: {minReplicas: LEAST, maxReplicas: MOST, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}\n"
         )
         scaled = deployment(replicas="1") + scaler
-        assert said(tmp_path, ZONES, scaled.replace("LEAST", "1").replace("MOST", "1")) == []
-        assert said(tmp_path, ZONES, scaled.replace("LEAST", "2").replace("MOST", "9")) == [
+        assert messages_of(tmp_path, ZONES, scaled.replace("LEAST", "1").replace("MOST", "1")) == []
+        assert messages_of(tmp_path, ZONES, scaled.replace("LEAST", "2").replace("MOST", "9")) == [
             (
                 "3:18 all its replicas may be in one zone:"
                 f" no required podAntiAffinity or hard spread constraint uses the topology key `{ZONE}`"
@@ -323,35 +323,35 @@ class TestRequiredSpread:
     def test_a_constraint_that_counts_others_as_well_may_leave_them_together(self, tmp_path: Path) -> None:
         web = deployment(spread(selector="matchLabels: {team: x}"), labels=", team: x")
         api = deployment(apart(ZONE, "matchLabels: {app: api}"), name="api", labels=", team: x")
-        assert said(tmp_path, ZONES, web) == []
-        assert said(tmp_path, ZONES, f"{web}---\n{api}") == [
+        assert messages_of(tmp_path, ZONES, web) == []
+        assert messages_of(tmp_path, ZONES, f"{web}---\n{api}") == [
             f"15:9 all its replicas may be in one zone: the spread constraint over `{ZONE}` also counts the pods of Deployment api"
         ]
-        assert said(tmp_path, ZONES, {"a.yaml": web, "b.yaml": api.replace("namespace: shop", "namespace: office")}) == []
+        assert messages_of(tmp_path, ZONES, {"a.yaml": web, "b.yaml": api.replace("namespace: shop", "namespace: office")}) == []
 
     def test_a_namespace_selector_that_leaves_out_the_own_namespace(self, tmp_path: Path) -> None:
         namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {env: test}}\n"
         web = deployment(apart(ZONE, more=", namespaceSelector: {matchLabels: {env: ENV}}"))
-        assert said(tmp_path, ZONES, web.replace("ENV", "test") + namespace) == []
-        assert said(tmp_path, ZONES, web.replace("ENV", "prod")) == []  # Nobody knows.
-        (found,) = said(tmp_path, ZONES, web.replace("ENV", "prod") + namespace)
+        assert messages_of(tmp_path, ZONES, web.replace("ENV", "test") + namespace) == []
+        assert messages_of(tmp_path, ZONES, web.replace("ENV", "prod")) == []  # Not known.
+        (found,) = messages_of(tmp_path, ZONES, web.replace("ENV", "prod") + namespace)
         assert found.endswith("selects pods in other namespaces only")
 
     def test_what_an_operator_adds_counts(self, tmp_path: Path) -> None:
         cluster = "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: db}\nspec:\n  instances: 3\n  affinity: {MORE}\n"
-        assert said(tmp_path, ZONES, cluster.replace("MORE", f"topologyKey: {ZONE}, podAntiAffinityType: required")) == []
-        (found,) = said(tmp_path, ZONES, cluster.replace("MORE", "podAntiAffinityType: required"))
+        assert messages_of(tmp_path, ZONES, cluster.replace("MORE", f"topologyKey: {ZONE}, podAntiAffinityType: required")) == []
+        (found,) = messages_of(tmp_path, ZONES, cluster.replace("MORE", "podAntiAffinityType: required"))
         assert found.startswith("3:18 all 3 replicas may be in one zone: the required podAntiAffinity is over `kubernetes.io/hostname`")
 
     def test_of_nodes_another_label_says_too_little_for_another_reason(self, tmp_path: Path) -> None:
         over_nodes = "- {name: ours, check: required-spread, params: {topology-key: kubernetes.io/hostname}}\n"
-        found = said(tmp_path, over_nodes, workload(apart("rack"), replicas=2))
+        found = messages_of(tmp_path, over_nodes, workload(apart("rack"), replicas=2))
         assert [each.split(" ", 1)[1] for each in found] == [
             "all 2 replicas may be in one node: the required podAntiAffinity is over `rack`, a label that nodes may lack"
         ]
 
-    def test_of_operators_that_nobody_knows_nothing_is_said(self, tmp_path: Path) -> None:
-        assert said(tmp_path, ZONES, """\
+    def test_unknown_operators_are_not_evaluated(self, tmp_path: Path) -> None:
+        assert messages_of(tmp_path, ZONES, """\
             apiVersion: psmdb.percona.com/v1
             kind: PerconaServerMongoDB
             metadata: {name: db}
@@ -374,7 +374,7 @@ class TestRequiredSpread:
         ],
     )
     def test_nodes_show_what_another_label_comes_to(self, tmp_path: Path, spec: str, replicas: int, *, met: bool) -> None:
-        found = said(tmp_path, ZONES, {"a.yaml": deployment(spec, replicas=str(replicas)), "nodes.yaml": NODES})
+        found = messages_of(tmp_path, ZONES, {"a.yaml": deployment(spec, replicas=str(replicas)), "nodes.yaml": NODES})
         assert (not found) is met
 
     POOLS = """\
@@ -399,7 +399,7 @@ class TestRequiredSpread:
     )
     def test_pools_show_it_as_well(self, tmp_path: Path, spec: str, most: int, *, met: bool) -> None:
         pools = textwrap.dedent(self.POOLS).replace("MOST", str(most))
-        assert (said(tmp_path, ZONES, {"a.yaml": deployment(spec), "cluster.yaml": pools}) == []) is met
+        assert (messages_of(tmp_path, ZONES, {"a.yaml": deployment(spec), "cluster.yaml": pools}) == []) is met
 
     def test_the_constraint_is_added_in_the_style_of_the_file(self, tmp_path: Path) -> None:
         text = deployment(labels=", version: v1")
@@ -451,4 +451,4 @@ def test_what_a_fix_leaves_meets_the_policies(tmp_path: Path, text: str, values:
         assert found
         assert found[0].fix is not None
         text = edited(text, found[0].fix.edits)
-    assert said(tmp_path, policies, text) == []
+    assert messages_of(tmp_path, policies, text) == []

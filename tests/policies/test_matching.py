@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint.pipeline.map_step import Checker
-from policing import said, session_of
+from policing import messages_of, session_of
 
 WEB = """\
 apiVersion: apps/v1
@@ -50,7 +50,7 @@ spec:
 
 def about(folder: Path, files: dict[str, str] | str, match: str = "{}", exclude: str = "{}", check: str = "no-pinning") -> bool:
     """Whether a policy with this match is about the one workload of some files, which it would refuse."""
-    found = said(folder, f"- {{name: ours, check: {check}, match: {match}, exclude: {exclude}}}\n", files)
+    found = messages_of(folder, f"- {{name: ours, check: {check}, match: {match}, exclude: {exclude}}}\n", files)
     assert len(found) < 2
     return bool(found)
 
@@ -124,7 +124,7 @@ class TestNamespaces:
         assert candidates(tmp_path, WEB, "{namespace-labels: {kubernetes.io/metadata.name: other}}") == ["Deployment web"]
         assert candidates(tmp_path, WEB, "{namespace-labels: {kubernetes.io/metadata.name: shop, stage: test}}") == ["Deployment web"]
 
-    def test_of_a_namespace_that_two_manifests_describe_nobody_can_tell(self, tmp_path: Path) -> None:
+    def test_a_namespace_that_two_manifests_describe_is_unknown(self, tmp_path: Path) -> None:
         files = {"web.yaml": WEB, "one.yaml": NAMESPACE, "other.yaml": NAMESPACE.replace("production", "test")}
         assert not about(tmp_path, files, "{namespace-labels: {stage: production}}")
 
@@ -142,7 +142,7 @@ class TestReplicas:
         assert not about(tmp_path, {"web.yaml": web, "autoscaler.yaml": AUTOSCALER}, "{min-replicas: 10}")
         assert not about(tmp_path, {"web.yaml": web, "autoscaler.yaml": AUTOSCALER}, exclude="{min-replicas: 2}")
 
-    def test_one_is_what_there_is_where_nobody_says(self, tmp_path: Path) -> None:
+    def test_without_a_number_there_is_one(self, tmp_path: Path) -> None:
         assert about(tmp_path, WEB.replace("  replicas: 3\n", ""), "{min-replicas: 1}")
 
     def test_how_many_a_daemon_set_has_is_not_known(self, tmp_path: Path) -> None:
@@ -168,7 +168,9 @@ class TestCustomResources:
 
     def test_the_place_is_where_the_kind_has_it(self, tmp_path: Path) -> None:
         policies = f"- {{name: ours, check: {self.CHECK}}}\n"
-        assert said(tmp_path, policies, CLUSTER) == ["7:20 Cluster orders tolerates the taint `dedicated`, which the policy does not allow"]
+        assert messages_of(tmp_path, policies, CLUSTER) == [
+            "7:20 Cluster orders tolerates the taint `dedicated`, which the policy does not allow"
+        ]
 
 
 CONDITIONS = ("kinds", "namespaces", "names", "min-replicas")

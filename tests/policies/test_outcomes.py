@@ -1,4 +1,4 @@
-"""Policies about what comes of manifests on nodes: what the planner says, held against the plan of `afflint place`."""
+"""Policies about results of the simulation: their findings, checked against the plan of `afflint place`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.policies.policy import Policy
 from afflint.source.sources import Source
 from on_nodes import apart, spread, workload
-from policing import findings_of, policy, said, session_of
+from policing import findings_of, messages_of, policy, session_of
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NODES = """\
@@ -92,10 +92,10 @@ class TestSurvives:
             "a.yaml:3:18 there are only 2 replicas, but 3 must run after any failure"
         ]
 
-    def test_a_label_that_no_node_has_tells_nothing(self, tmp_path: Path) -> None:
+    def test_a_label_that_no_node_has_proves_nothing(self, tmp_path: Path) -> None:
         assert on_nodes(tmp_path, "survives", "{loss: rack, keeps: 9}", workload()) == []
 
-    def test_that_is_said(self, tmp_path: Path) -> None:
+    def test_that_is_reported(self, tmp_path: Path) -> None:
         files = [("a.yaml", workload()), ("nodes.yaml", NODES)]
         asked = session_of(tmp_path, policy("survives", "{loss: topology.kubernetes.io/zones}"))
         outcome = asked.check([Source(name, name, text.encode()) for name, text in files], Options())
@@ -106,7 +106,7 @@ class TestSurvives:
         )
 
     def test_without_nodes_nothing_is_known(self, tmp_path: Path) -> None:
-        assert said(tmp_path, policy("survives", "{loss: zone, keeps: 9}"), workload()) == []
+        assert messages_of(tmp_path, policy("survives", "{loss: zone, keeps: 9}"), workload()) == []
 
 
 class TestFits:
@@ -168,11 +168,11 @@ class TestMigratable:
         tied = VM.replace("DEVICES", ", hostDevices: [{name: a, deviceName: b/c}]").replace("MORE", "")
         assert on_nodes(tmp_path, "migratable", "{}", tied) == ["a.yaml:10:73 the VM cannot migrate: host devices cannot be live-migrated"]
 
-    def test_pods_are_no_machines(self, tmp_path: Path) -> None:
+    def test_pods_are_not_machines(self, tmp_path: Path) -> None:
         assert on_nodes(tmp_path, "migratable", "{}", workload("nodeSelector: {disk: ssd}", replicas=1)) == []
 
 
-# Held against the plan.
+# Checked against the plan.
 
 
 def planned(sources: list[Source], loss: str) -> Plan:

@@ -1,4 +1,4 @@
-"""Policies as rules: how severe they are, what they say, what silences them, and which files they may stand in."""
+"""Policies as rules: how severe they are, their messages, what silences them, and which files they may be in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from afflint.findings.finding import Finding
 from afflint.pipeline.options import Options
 from afflint.pipeline.results import Keys
 from afflint.source.sources import Source
-from policing import findings_of, said, session_of
+from policing import findings_of, messages_of, session_of
 
 POD = """\
 apiVersion: v1
@@ -80,7 +80,7 @@ class TestMessage:
 
 
 class TestSelection:
-    """Names of policies, and their category, stand wherever those of rules do."""
+    """Names of policies, and their category, can be used like those of rules."""
 
     @pytest.mark.parametrize(
         "more, found",
@@ -106,13 +106,13 @@ class TestSuppressions:
     def test_they_silence_a_policy(self, tmp_path: Path, word: str) -> None:
         assert findings_of(tmp_path, PINNED % "", self.LINE % word) == []
 
-    def test_a_misspelt_one_is_told(self, tmp_path: Path) -> None:
+    def test_a_misspelt_one_is_reported(self, tmp_path: Path) -> None:
         found = findings_of(tmp_path, PINNED % "", self.LINE % "no-host")
         assert [each.message for each in found if each.rule == "invalid-suppression"] == [
             "unknown rule `no-host`; did you mean `no-hosts`?"
         ]
 
-    def test_one_that_does_not_run_is_known_all_the_same(self, tmp_path: Path) -> None:
+    def test_one_that_does_not_run_is_still_known(self, tmp_path: Path) -> None:
         assert findings_of(tmp_path, PINNED % "", self.LINE % "no-hosts", more="ignore: [no-hosts]\n") == []
 
     def test_the_annotation(self, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ class TestSuppressions:
         ):
             assert [each.rule for each in policed(tmp_path, PINNED % ", mandatory: true", text)] == ["no-hosts"]
 
-    def test_and_that_is_said(self, tmp_path: Path) -> None:
+    def test_and_that_is_reported(self, tmp_path: Path) -> None:
         found = findings_of(tmp_path, PINNED % ", mandatory: true", self.LINE % "no-hosts")
         assert [(each.rule, each.message) for each in found] == [
             ("no-hosts", TestMessage.OWN),
@@ -151,7 +151,7 @@ class TestSuppressions:
             POD.replace("kubernetes.io/hostname", "disk").replace("shop", 'shop, annotations: {afflint.dev/ignore: "no-hosts: x"}'),
         ],
     )
-    def test_one_that_silences_nothing_is_told(self, tmp_path: Path, text: str) -> None:
+    def test_one_that_silences_nothing_is_reported(self, tmp_path: Path, text: str) -> None:
         found = findings_of(tmp_path, PINNED % "", text)
         assert [(each.rule, each.message) for each in found] == [
             ("unused-suppression", "this suppression silences nothing: afflint reports no `no-hosts` here")
@@ -298,15 +298,17 @@ class TestFiles:
     def test_the_context_is_not_judged(self, tmp_path: Path) -> None:
         (tmp_path / "other.yaml").write_text(POD, "utf-8")
         assert (
-            said(tmp_path, PINNED % "", {"a.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"}, 'context: ["*.yaml"]\n')
+            messages_of(
+                tmp_path, PINNED % "", {"a.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"}, 'context: ["*.yaml"]\n'
+            )
             == []
         )
 
     def test_a_policy_may_be_about_files(self, tmp_path: Path) -> None:
         files = {"deploy/a.yaml": POD, "test/a.yaml": POD}
         place = "5:42 Pod web is restricted to the node `n1` by name"
-        assert said(tmp_path, PINNED % ", match: {files: deploy/}", files) == [f"deploy/a.yaml:{place}"]
-        assert said(tmp_path, PINNED % ", exclude: {files: 'te*/**'}", files) == [f"deploy/a.yaml:{place}"]
+        assert messages_of(tmp_path, PINNED % ", match: {files: deploy/}", files) == [f"deploy/a.yaml:{place}"]
+        assert messages_of(tmp_path, PINNED % ", exclude: {files: 'te*/**'}", files) == [f"deploy/a.yaml:{place}"]
 
     def test_what_is_rendered_lies_in_the_folder_of_its_root(self, tmp_path: Path) -> None:
         name = f"<kustomize {os.path.join(str(tmp_path), 'overlays', 'prod')}>"

@@ -148,7 +148,7 @@ def test_an_error_of_an_expression_denies_the_object(tmp_path: Path, expression:
     assert [each.partition(" ")[2] for each in run(tmp_path, text, deployment()).found] == [found.partition(" ")[2]]
     ignoring = run(tmp_path, text.replace("failurePolicy: Fail", "failurePolicy: Ignore"), deployment())
     assert ignoring.found == []
-    assert len(ignoring.said) == 1
+    assert len(ignoring.messages) == 1
 
 
 def test_a_policy_in_json_keeps_its_characters(tmp_path: Path) -> None:

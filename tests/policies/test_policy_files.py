@@ -1,4 +1,4 @@
-"""Where policies may stand: in the configuration, in what it extends, in files that it names, and in the sets that come with afflint."""
+"""Where policies are defined: in the configuration, in what it extends, in files that it names, and in the sets of afflint."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_policies_of_extended_files_are_added_to_one_by_one() -> None:
     assert [(each.params, each.mandatory) for each in read.policies if each.name == "weights"] == [({"weight": 20}, False)]
 
 
-def test_files_that_policies_names_stand_beside_them() -> None:
+def test_files_that_policies_names_are_next_to_them() -> None:
     write("policies/team.yaml", TEAM)
     read = load("policies:\n- policies/team.yaml\n- {name: own, check: no-pinning}\n")
     assert checks(read) == {"hosts": "no-pinning", "weights": "maximum-weight", "own": "no-pinning"}
@@ -77,7 +77,7 @@ def test_a_pattern_finds_the_files_of_teams() -> None:
     )
 
 
-def test_each_is_shown_with_where_it_stands() -> None:
+def test_each_is_shown_with_where_it_is_set() -> None:
     write("policies/team.yaml", TEAM)
     read = load("policies:\n- policies/team.yaml\n- {name: own, check: no-pinning, severity: error}\n")
     assert [row for row in describe(read) if row[0].startswith("policies")] == [
@@ -218,5 +218,5 @@ def test_a_mistake_is_shown_where_it_is(policy: str, expected: str) -> None:
     assert mistakes(f"policies:\n- {policy}\n") == f".afflint.yaml:{expected}"
 
 
-def test_a_kind_that_nobody_knows_may_be_somebodys_own() -> None:
+def test_an_unknown_kind_may_be_a_kind_of_the_user() -> None:
     assert load("policies:\n- {name: a, check: no-pinning, match: {kinds: [Widget, 'Sand*', Cluster.postgresql.cnpg.io]}}\n").policies

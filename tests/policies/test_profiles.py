@@ -60,8 +60,8 @@ def test_the_examples_of_its_page_exercise_all_of_it(tmp_path: Path, name: str) 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_page_describes_each_policy(name: str) -> None:
     text = (PROFILES / f"{name}.md").read_text(encoding="utf-8")
-    said = text.partition("## What it requires, and why")[2].partition("## How to extend it")[0]
-    assert {policy.name for policy in load(PROFILES / f"{name}.yaml").policies} <= {*re.findall(r"`([a-z-]+)`", said)}
+    described = text.partition("## What it requires, and why")[2].partition("## How to extend it")[0]
+    assert {policy.name for policy in load(PROFILES / f"{name}.yaml").policies} <= {*re.findall(r"`([a-z-]+)`", described)}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -121,8 +121,8 @@ def test_each_published_policy_names_its_source_and_shows_both_sides() -> None:
 def test_pages_show_policies_as_a_configuration_says_them() -> None:
     for policy in load(EXAMPLES / ".afflint.yaml").policies:
         [shown] = re.findall(r"^```yaml policy\n(.*?)^```$", page(policy), re.MULTILINE | re.DOTALL)
-        said = {key: value for key, value in policy._asdict().items() if value and key not in ("name", "severity")}
-        assert read_yaml(shown).data == said
+        described = {key: value for key, value in policy._asdict().items() if value and key not in ("name", "severity")}
+        assert read_yaml(shown).data == described
 
 
 def test_a_machine_without_another_node_is_reported_once(tmp_path: Path) -> None:

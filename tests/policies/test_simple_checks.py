@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.selectors import LABEL_OPERATORS, from_labels, matches, parse_node_term
 from afflint.kube.taints import EFFECTS, Taint, Toleration, tolerates
-from policing import findings_of, policy, said
+from policing import findings_of, messages_of, policy
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -47,7 +47,7 @@ class TestForbiddenNodeLabels:
         ],
     )
     def test_a_node_selector(self, tmp_path: Path, spec: str, expected: str) -> None:
-        assert said(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(spec)) == [
+        assert messages_of(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(spec)) == [
             f"{expected}, which the policy forbids in node constraints"
         ]
 
@@ -68,12 +68,12 @@ affinity:
         ],
     )
     def test_one_of_several_values_is_enough(self, tmp_path: Path, expression: str, place: str) -> None:
-        (found,) = said(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(self.AFFINITY + expression))
+        (found,) = messages_of(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(self.AFFINITY + expression))
         assert found.split()[0] == place
 
     def test_an_unknown_field_of_a_term_is_ignored(self, tmp_path: Path) -> None:
         term = "{key: gpu, operator: Exists}\n        matchLabels: {a: b}"
-        found = said(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(self.AFFINITY + term))
+        found = messages_of(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(self.AFFINITY + term))
         assert [each.split()[0] for each in found if "policy" in each] == ["17:23"]
 
     @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ affinity:
         ids=["another value", "to be avoided", "not to be there", "filled in later", "excluded beside it", "never matched"],
     )
     def test_what_leaves_no_such_node_is_fine(self, tmp_path: Path, expression: str) -> None:
-        assert said(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(self.AFFINITY + expression)) == []
+        assert messages_of(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(self.AFFINITY + expression)) == []
 
-    def test_preferences_count_unless_told_otherwise(self, tmp_path: Path) -> None:
+    def test_preferences_count_by_default(self, tmp_path: Path) -> None:
         spec = """\
 affinity:
   nodeAffinity:
@@ -101,10 +101,10 @@ affinity:
         matchExpressions:
         - {key: gpu, operator: Exists}
 """
-        assert said(tmp_path, policy("forbidden-node-labels", "{labels: {gpu: '*'}}"), deployment(spec)) == [
+        assert messages_of(tmp_path, policy("forbidden-node-labels", "{labels: {gpu: '*'}}"), deployment(spec)) == [
             "18:23 Deployment web prefers nodes with the label `gpu`, which the policy forbids in node constraints"
         ]
-        assert said(tmp_path, policy("forbidden-node-labels", "{labels: {gpu: '*'}, preferred: false}"), deployment(spec)) == []
+        assert messages_of(tmp_path, policy("forbidden-node-labels", "{labels: {gpu: '*'}, preferred: false}"), deployment(spec)) == []
 
 
 KEYS, VALUES = ("a", "b"), ("x", "y")
@@ -136,7 +136,7 @@ def test_forbidden_node_labels_agree_with_brute_force(
     expected = any(asks(term) and any(is_met(term, node) for node in nodes) for term in alternatives)
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}}} if terms else {}
     spec = f"nodeSelector: {json.dumps(selector)}\naffinity: {json.dumps(affinity)}\n"
-    found = said(tmp_path_factory.mktemp("p"), policy("forbidden-node-labels", "{labels: {a: x}}"), deployment(spec))
+    found = messages_of(tmp_path_factory.mktemp("p"), policy("forbidden-node-labels", "{labels: {a: x}}"), deployment(spec))
     assert bool(found) is expected
 
 
@@ -155,7 +155,7 @@ affinity:
 """
 
     def test_another_key_is_refused(self, tmp_path: Path) -> None:
-        assert said(tmp_path, policy("allowed-topology-keys", "{keys: kubernetes.io/hostname}"), deployment(self.SPREAD)) == [
+        assert messages_of(tmp_path, policy("allowed-topology-keys", "{keys: kubernetes.io/hostname}"), deployment(self.SPREAD)) == [
             (
                 "14:22 Deployment web has a hard spread constraint over `topology.kubernetes.io/zone`;"
                 " the policy allows only `kubernetes.io/hostname`"
@@ -164,31 +164,31 @@ affinity:
 
     def test_keys_may_be_globs(self, tmp_path: Path) -> None:
         params = "{keys: [kubernetes.io/*, 'topology.kubernetes.io/*']}"
-        assert said(tmp_path, policy("allowed-topology-keys", params), deployment(self.SPREAD)) == []
+        assert messages_of(tmp_path, policy("allowed-topology-keys", params), deployment(self.SPREAD)) == []
 
     def test_only_some_constraints_may_be_looked_at(self, tmp_path: Path) -> None:
         params = "{keys: kubernetes.io/hostname, constraints: [required-anti-affinity]}"
-        assert said(tmp_path, policy("allowed-topology-keys", params), deployment(self.SPREAD)) == []
+        assert messages_of(tmp_path, policy("allowed-topology-keys", params), deployment(self.SPREAD)) == []
 
 
 class TestRequiredTemplateLabels:
     def test_a_label_that_is_missing_or_has_another_value(self, tmp_path: Path) -> None:
-        assert said(tmp_path, policy("required-template-labels", "{labels: {team: '*', app: [shop, till]}}"), DEPLOYMENT) == [
+        assert messages_of(tmp_path, policy("required-template-labels", "{labels: {team: '*', app: [shop, till]}}"), DEPLOYMENT) == [
             "9:7 the pods of Deployment web lack the label `team` with any value",
             "9:21 the pods of Deployment web have `app=web`; they must have `app` with `shop` or `till`",
         ]
 
     def test_what_controllers_add_is_there(self, tmp_path: Path) -> None:
-        assert said(tmp_path, policy("required-template-labels", "{labels: {pod-template-hash: '*'}}"), DEPLOYMENT) == []
+        assert messages_of(tmp_path, policy("required-template-labels", "{labels: {pod-template-hash: '*'}}"), DEPLOYMENT) == []
 
     def test_a_patch_may_leave_it_to_others(self, tmp_path: Path) -> None:
         patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec: {nodeSelector: {a: b}}\n"
-        assert said(tmp_path, policy("required-template-labels", "{labels: {team: '*'}}"), patch) == []
+        assert messages_of(tmp_path, policy("required-template-labels", "{labels: {team: '*'}}"), patch) == []
 
     def test_a_label_of_a_kustomization_counts(self, tmp_path: Path) -> None:
         (tmp_path / "kustomization.yaml").write_text("resources: [a.yaml]\ncommonLabels: {team: shop}\n", "utf-8")
         (tmp_path / "a.yaml").write_text(DEPLOYMENT, "utf-8")
-        assert said(tmp_path, policy("required-template-labels", "{labels: {team: '*'}}"), DEPLOYMENT) == []
+        assert messages_of(tmp_path, policy("required-template-labels", "{labels: {team: '*'}}"), DEPLOYMENT) == []
 
     def test_the_one_value_that_is_allowed_can_be_put_in(self, tmp_path: Path) -> None:
         (found,) = [
@@ -214,7 +214,7 @@ class TestAllowedTolerations:
         ],
     )
     def test_what_is_allowed_and_less(self, tmp_path: Path, toleration: str) -> None:
-        assert said(tmp_path, policy("allowed-tolerations", self.ALLOWED), deployment(f"tolerations:\n- {toleration}")) == []
+        assert messages_of(tmp_path, policy("allowed-tolerations", self.ALLOWED), deployment(f"tolerations:\n- {toleration}")) == []
 
     @pytest.mark.parametrize(
         "toleration, words",
@@ -227,7 +227,7 @@ class TestAllowedTolerations:
         ],
     )
     def test_more_is_refused(self, tmp_path: Path, toleration: str, words: str) -> None:
-        assert said(tmp_path, policy("allowed-tolerations", self.ALLOWED), deployment(f"tolerations:\n- {toleration}")) == [
+        assert messages_of(tmp_path, policy("allowed-tolerations", self.ALLOWED), deployment(f"tolerations:\n- {toleration}")) == [
             f"13:10 Deployment web tolerates {words}, which the policy does not allow"
         ]
 
@@ -252,14 +252,16 @@ def test_allowed_tolerations_agree_with_brute_force(
     """A toleration is allowed where each taint that it tolerates is one that may be tolerated."""
     taints = [Taint(key, value, effect) for key in ("a", "ab", "c") for value in ("x", "y", "other") for effect in EFFECTS]
 
-    def tolerated(said: dict[str, str]) -> set[Taint]:
-        key = said["key"]
-        toleration = Toleration("", said.get("operator", ""), said.get("value", ""), said.get("effect", ""))
+    def tolerated(messages_of: dict[str, str]) -> set[Taint]:
+        key = messages_of["key"]
+        toleration = Toleration("", messages_of.get("operator", ""), messages_of.get("value", ""), messages_of.get("effect", ""))
         return {taint for taint in taints if fnmatchcase(taint.key, key) and tolerates(toleration, taint)}
 
     expected = tolerated(own) <= {taint for each in allowed for taint in tolerated(each)}
     params = json.dumps({"tolerations": allowed})
-    found = said(tmp_path_factory.mktemp("p"), policy("allowed-tolerations", params), deployment(f"tolerations: [{json.dumps(own)}]"))
+    found = messages_of(
+        tmp_path_factory.mktemp("p"), policy("allowed-tolerations", params), deployment(f"tolerations: [{json.dumps(own)}]")
+    )
     assert (not found) is expected
 
 
@@ -274,7 +276,7 @@ affinity:
     - weight: 50
       podAffinityTerm: {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: web}}}
 """
-        assert said(tmp_path, policy("maximum-weight", "{weight: 50}"), deployment(spec)) == [
+        assert messages_of(tmp_path, policy("maximum-weight", "{weight: 50}"), deployment(spec)) == [
             "15:21 a preference of Deployment web has a weight of 100; the policy allows at most 50"
         ]
 
@@ -291,13 +293,13 @@ affinity:
 """
 
     def test_over_whatever_key(self, tmp_path: Path) -> None:
-        assert said(tmp_path, policy("no-hard-anti-affinity"), deployment(self.SPEC)) == [
+        assert messages_of(tmp_path, policy("no-hard-anti-affinity"), deployment(self.SPEC)) == [
             "15:26 Deployment web requires anti-affinity over `kubernetes.io/hostname`",
             "17:26 Deployment web requires anti-affinity over `topology.kubernetes.io/zone`",
         ]
 
     def test_but_for_those_that_are_excepted(self, tmp_path: Path) -> None:
-        assert said(tmp_path, policy("no-hard-anti-affinity", "{except: kubernetes.io/hostname}"), deployment(self.SPEC)) == [
+        assert messages_of(tmp_path, policy("no-hard-anti-affinity", "{except: kubernetes.io/hostname}"), deployment(self.SPEC)) == [
             (
                 "17:26 Deployment web requires anti-affinity over `topology.kubernetes.io/zone`; "
                 "the policy allows that only over `kubernetes.io/hostname`"
@@ -307,19 +309,19 @@ affinity:
 
 class TestNoPinning:
     def test_node_name_and_host_name(self, tmp_path: Path) -> None:
-        assert said(tmp_path, policy("no-pinning"), deployment("nodeName: n1\nnodeSelector: {kubernetes.io/hostname: n1}")) == [
+        assert messages_of(tmp_path, policy("no-pinning"), deployment("nodeName: n1\nnodeSelector: {kubernetes.io/hostname: n1}")) == [
             "12:17 Deployment web is assigned to the node `n1` by name",
             "13:46 Deployment web is restricted to the node `n1` by name",
         ]
 
-    def test_several_names_are_names_too_unless_told_otherwise(self, tmp_path: Path) -> None:
+    def test_several_names_are_names_too_by_default(self, tmp_path: Path) -> None:
         spec = TestForbiddenNodeLabels.AFFINITY + "{key: kubernetes.io/hostname, operator: In, values: [n1, n2]}"
-        assert said(tmp_path, policy("no-pinning"), deployment(spec)) == [
+        assert messages_of(tmp_path, policy("no-pinning"), deployment(spec)) == [
             "17:70 Deployment web is restricted to the nodes `n1` or `n2` by name"
         ]
-        assert said(tmp_path, policy("no-pinning", "{several: false}"), deployment(spec)) == []
+        assert messages_of(tmp_path, policy("no-pinning", "{several: false}"), deployment(spec)) == []
 
-    def test_what_the_scheduler_wrote_is_no_demand(self, tmp_path: Path) -> None:
+    def test_what_the_scheduler_wrote_is_not_a_demand(self, tmp_path: Path) -> None:
         pod = """\
             apiVersion: v1
             kind: Pod
@@ -330,11 +332,11 @@ class TestNoPinning:
               tolerations: [{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 300}]
             status: {phase: Running}
         """
-        assert said(tmp_path, policy("no-pinning"), pod) == ["6:42 Pod web is restricted to the node `n1` by name"]
-        assert said(tmp_path, policy("allowed-tolerations", "{tolerations: []}"), pod) == []
+        assert messages_of(tmp_path, policy("no-pinning"), pod) == ["6:42 Pod web is restricted to the node `n1` by name"]
+        assert messages_of(tmp_path, policy("allowed-tolerations", "{tolerations: []}"), pod) == []
 
     def test_other_labels_name_no_node(self, tmp_path: Path) -> None:
-        assert said(tmp_path, policy("no-pinning"), deployment("nodeSelector: {disk: ssd}\nnodeName: '{{ node }}'")) == []
+        assert messages_of(tmp_path, policy("no-pinning"), deployment("nodeSelector: {disk: ssd}\nnodeName: '{{ node }}'")) == []
 
 
 class TestRequiredMigratability:
@@ -360,31 +362,31 @@ spec: {accessModes: [%s]}
 """
 
     def test_one_that_can_move_is_fine_whether_or_not_it_asks_for_it(self, tmp_path: Path) -> None:
-        assert said(tmp_path, policy("required-migratability"), self.MACHINE) == []
+        assert messages_of(tmp_path, policy("required-migratability"), self.MACHINE) == []
 
     def test_the_eviction_strategy_may_be_asked_for(self, tmp_path: Path) -> None:
         params = "{eviction-strategies: [LiveMigrate, LiveMigrateIfPossible]}"
-        assert said(tmp_path, policy("required-migratability", params), self.MACHINE) == [
+        assert messages_of(tmp_path, policy("required-migratability", params), self.MACHINE) == [
             "8:25 VirtualMachine till has the eviction strategy `None`; it must have `LiveMigrate` or `LiveMigrateIfPossible`"
         ]
 
     def test_a_bridge_on_the_pod_network(self, tmp_path: Path) -> None:
-        assert said(tmp_path, policy("required-migratability"), self.MACHINE.replace("masquerade", "bridge")) == [
+        assert messages_of(tmp_path, policy("required-migratability"), self.MACHINE.replace("masquerade", "bridge")) == [
             "11:40 VirtualMachine till cannot migrate: a bridge on the pod network cannot be live-migrated"
         ]
 
     @pytest.mark.parametrize("mode, number", [("ReadWriteOnce", 1), ("ReadWriteMany", 0)])
     def test_its_claims_decide(self, tmp_path: Path, mode: str, number: int) -> None:
         machine = self.MACHINE + "      volumes: [{name: disk, persistentVolumeClaim: {claimName: disk}}]\n"
-        assert len(said(tmp_path, policy("required-migratability"), f"{machine}---\n{self.CLAIM % mode}")) == number
+        assert len(messages_of(tmp_path, policy("required-migratability"), f"{machine}---\n{self.CLAIM % mode}")) == number
 
-    def test_a_claim_that_nobody_tells_of_may_be_shared(self, tmp_path: Path) -> None:
+    def test_an_unknown_claim_may_be_shared(self, tmp_path: Path) -> None:
         machine = self.MACHINE + "      volumes: [{name: disk, persistentVolumeClaim: {claimName: disk}}]\n"
-        assert said(tmp_path, policy("required-migratability"), machine) == []
+        assert messages_of(tmp_path, policy("required-migratability"), machine) == []
 
     def test_a_host(self, tmp_path: Path) -> None:
         machine = self.MACHINE + "      nodeSelector: {kubernetes.io/hostname: n1}\n"
-        assert said(tmp_path, policy("required-migratability"), machine) == [
+        assert messages_of(tmp_path, policy("required-migratability"), machine) == [
             "13:46 VirtualMachine till cannot migrate: it must run on `n1`"
         ]
 

@@ -8,7 +8,7 @@ import pytest
 
 from afflint.pools.ansible import VARIABLES
 from afflint.pools.kinds import MARKS
-from linting import lint, places, said
+from linting import lint, messages_of, places
 
 HOSTS = """\
 all:
@@ -108,7 +108,7 @@ def test_what_ansible_has_to_compute_may_be_anything(file: str, text: str) -> No
     assert len(found) == (1 if later else 0)
 
 
-def test_variables_without_an_inventory_are_nodes_of_which_more_may_exist() -> None:
+def test_variables_without_an_inventory_are_some_of_the_nodes() -> None:
     files = {"inventory/group_vars/worker.yml": WORKER}
     assert unmatched("disk: flash", files=files) == []
     assert unmatched("disk: falsh", files=files) == ["warning no pool has `disk: falsh`: k3s node agent has `disk: flash`"]
@@ -186,7 +186,7 @@ def test_every_variable_is_among_the_words_that_are_looked_for() -> None:
     ],
 )
 def test_malformed_inventories_and_variables_say_nothing(text: str) -> None:
-    assert said({"inventory/hosts.yml": textwrap.dedent(text), "web.yaml": pod("disk: flash")}, "no-matching-pool") == []
+    assert messages_of({"inventory/hosts.yml": textwrap.dedent(text), "web.yaml": pod("disk: flash")}, "no-matching-pool") == []
 
 
 def test_an_inventory_with_more_hosts_than_a_cluster_can_have_is_not_read() -> None:

@@ -1,4 +1,4 @@
-"""Every format in which nodes are declared, each by a small file of its own: labels, taints, zones, how many, and of which cluster."""
+"""Every format in which nodes are declared, each with a small file: labels, taints, zones, numbers and the cluster."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pools_of(*texts: str) -> list[Pool]:
     return resolve_references([pool for each in facts for pool in each.pools], [part for each in facts for part in each.pool_parts])
 
 
-def told(*texts: str) -> list[str]:
+def messages(*texts: str) -> list[str]:
     """Each pool in one line, each fault in one after its pool, and those of parts at the end."""
     checker = Checker(default_settings([]))
     lines = []
@@ -44,7 +44,7 @@ def told(*texts: str) -> list[str]:
 def _line(pool: Pool) -> str:
     taints = ", ".join(f"{each.taint.key}{'=' if each.taint.value else ''}{each.taint.value}:{each.taint.effect}" for each in pool.taints)
     startup = ", ".join(f"{each.taint.key}:{each.taint.effect}" for each in pool.startup_taints)
-    labels = ", ".join(("" if label.path else "*") + _said(label.requirement) for label in pool.labels)
+    labels = ", ".join(("" if label.path else "*") + _text(label.requirement) for label in pool.labels)
     count = f"{pool.least}..{pool.most}{' per zone' if pool.per_zone else ''}"
     ends = [f"startup {startup}"] if startup else []
     ends += [labels] if labels or pool.closed else []
@@ -53,7 +53,7 @@ def _line(pool: Pool) -> str:
     return f"{pool.title} of {pool.cluster or '-'} ({pool.whose}) {count}; {taints}; {'; '.join(ends)}"
 
 
-def _said(requirement: Requirement) -> str:
+def _text(requirement: Requirement) -> str:
     sign = {"In": "=", "NotIn": "!=", "Gt": ">", "Lt": "<", "Exists": "", "DoesNotExist": ""}[requirement.operator]
     return f"{'!' if requirement.operator == 'DoesNotExist' else ''}{requirement.key}{sign}{'|'.join(requirement.values)}"
 
@@ -61,11 +61,11 @@ def _said(requirement: Requirement) -> str:
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_format_is_read_as_its_project_reads_it(name: str) -> None:
     text, _, expected = FORMATS[name].partition(READ_AS)
-    assert told(text) == [line.removeprefix("# ") for line in expected.splitlines()]
+    assert messages(text) == [line.removeprefix("# ") for line in expected.splitlines()]
 
 
 def test_every_kind_that_is_looked_for_is_read() -> None:
-    """Each kind of the table of triage, in each of its groups, stands in an example above."""
+    """Each kind of the table of triage, in each of its groups, is in an example above."""
     from importlib import import_module
 
     readers = {key for module in {*FAMILIES.values(), "talos"} for key in import_module(f"afflint.pools.{module}").READERS}
@@ -77,7 +77,7 @@ def test_every_kind_that_is_looked_for_is_read() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_where_something_is_declared_is_where_it_stands(name: str) -> None:
+def test_where_something_is_declared_is_where_it_is_set(name: str) -> None:
     """Each path of a pool leads to something in its document."""
     from afflint.yaml.documents import read, split
 
@@ -132,13 +132,13 @@ EKSCTL = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {name: 
         pytest.param(EKSCTL.replace("WRITTEN", "desiredCapacity: '${COUNT}'"), (None, None), id="the only number"),
         pytest.param(MACHINE_SET, (2, 2), id="a number of replicas"),
         pytest.param(MACHINE_SET.replace("replicas: 2", "replicas: null, template: {}"), (None, None), id="replicas without a number"),
-        pytest.param(MACHINE_SET.replace("replicas: 2", "template: {}"), (1, None), id="whoever scales it decides"),
+        pytest.param(MACHINE_SET.replace("replicas: 2", "template: {}"), (1, None), id="another program scales it"),
         pytest.param(MACHINE_SET + SCALER.replace("MOST", "4"), (1, 4), id="an autoscaler"),
         pytest.param(MACHINE_SET + SCALER.replace("MOST", "4") + SCALER.replace("MOST", "9"), (1, 9), id="either autoscaler"),
         pytest.param(MACHINE_SET + SCALER.replace("MOST", "${MOST}"), (1, None), id="an autoscaler to be filled in"),
         pytest.param(DEPLOYMENT.replace("MOST", "'4'") + "spec: {replicas: 2}\n", (1, 4), id="annotations"),
         pytest.param(DEPLOYMENT.replace("MOST", "${MOST}") + "spec: {replicas: 2}\n", (1, None), id="an annotation to be filled in"),
-        pytest.param(GOOGLE.replace("MOST", "maxNodeCount: 3"), (1, None), id="of each zone, and which there are nobody says"),
+        pytest.param(GOOGLE.replace("MOST", "maxNodeCount: 3"), (1, None), id="of each zone, and the zones are unknown"),
         pytest.param(GOOGLE.replace("MOST", "totalMinNodeCount: 1, totalMaxNodeCount: 3"), (1, 3), id="of all zones"),
     ],
 )
@@ -179,7 +179,7 @@ def test_other_kinds_of_the_same_name_declare_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["nodeLabels: [\n", "kind: NodePool\napiVersion: karpenter.sh/v1\nspec: {{ .Values }}\n  x: [\n"])
-def test_of_a_file_that_is_no_manifest_it_is_not_said_that_it_cannot_be_read(text: str) -> None:
+def test_a_file_that_is_not_a_manifest_is_not_reported_as_unreadable(text: str) -> None:
     assert Checker(default_settings()).check("a.yaml", text.encode()).found == ()
 
 
@@ -234,7 +234,7 @@ def test_parts_that_are_missing_or_contradict_each_other_leave_the_rest_unknown(
 
 
 def test_pools_of_the_samples() -> None:
-    """Which pools are read in the real manifests at hand."""
+    """Which pools are read in the real manifests."""
     folder = shared("corpus", "nodepools")
     checker = Checker(default_settings([]))
     found: dict[str, list[str]] = {}
@@ -356,7 +356,7 @@ def test_a_document_in_flow_style_is_read_as_well() -> None:
     in_flow = (
         "{apiVersion: kops.k8s.io/v1alpha2, kind: InstanceGroup, metadata: {name: db}, spec: {role: Node, taints: ['a=b:NoSchedule']}}\n"
     )
-    assert told(in_flow) == told(in_blocks) != []
+    assert messages(in_flow) == messages(in_blocks) != []
 
 
 def test_karpenter_ignores_a_requirement_on_the_host_name() -> None:

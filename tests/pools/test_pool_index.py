@@ -53,7 +53,7 @@ def test_what_is_asked_for_by_value_is_looked_up(monkeypatch: pytest.MonkeyPatch
     """Pools and workloads by the hundred: what they say is not compared one by one."""
     calls = 0
 
-    def counted(_said: Any) -> bool:
+    def counted(_text: Any) -> bool:
         nonlocal calls
         calls += 1
         return True

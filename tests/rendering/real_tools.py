@@ -14,12 +14,12 @@ FOLDER = Path(
 
 
 def found_tool(name: str) -> str | None:
-    """The path of a program; None where it is not at hand."""
+    """The path of a program; None if it is not installed."""
     return which(name) or which(name, path=str(FOLDER))
 
 
 def tool(name: str) -> str:
-    """The same; skips the test, saying so, where it is not at hand."""
+    """The same; skips the test if it is not installed."""
     found = found_tool(name)
     if found is None:
         pytest.skip(f"{name} is neither on PATH nor in {FOLDER}: `.ci/tools` builds it where Go is")

@@ -41,7 +41,7 @@ class Checking:
         printed: dict[str, Any] = json.loads(self("--render", "--format", "json", *words))
         return printed
 
-    def told(self, *words: str) -> list[str]:
+    def messages(self, *words: str) -> list[str]:
         """`file:line:column rule field [roots]` of each finding."""
         return [
             f"{each['file']}:{each['line']}:{each['column']} {each['rule']} {each['field']} {each.get('rendered_in', [])}"

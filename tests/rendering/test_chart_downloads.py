@@ -123,7 +123,7 @@ def test_a_release_whose_chart_is_in_a_chart_repository_is_rendered(checking: Ch
     write(flux(server))
     assert reasons(checking.report()) == ["the chart web is not in the repository"]
     assert server.requests == []
-    assert checking.told("--render-network") == SEEN
+    assert checking.messages("--render-network") == SEEN
     report = checking.report("--render-network")
     assert report["coverage"] == {"seen": [{"kind": "HelmRelease", "name": "shop", "file": "apps/release.yaml"}], "not_seen": []}
 
@@ -133,8 +133,8 @@ def test_a_release_whose_chart_is_in_a_registry_is_rendered(checking: Checking, 
     digest = server.add("web", "1.2.0", WEB)
     spec = f"url: '{server.registry}/web', insecure: true, ref: {{{ref.replace('DIGEST', digest)}}}"
     write({".git/HEAD": "", "apps/release.yaml": FROM_REGISTRY, "apps/source.yaml": source("OCIRepository", spec)})
-    (told,) = checking.told("--render-network")
-    assert told.startswith("apps/release.yaml:7:11 wrong-type spec.template.spec.nodeSelector.zone ['chart web ")
+    (messages,) = checking.messages("--render-network")
+    assert messages.startswith("apps/release.yaml:7:11 wrong-type spec.template.spec.nodeSelector.zone ['chart web ")
 
 
 def test_only_tags_that_are_versions_can_be_fetched(checking: Checking, server: Server) -> None:
@@ -148,7 +148,7 @@ def test_a_release_may_name_its_chart_by_a_helm_chart(checking: Checking, server
     files["apps/release.yaml"] = release("chartRef: {kind: HelmChart, name: charts}")
     files["apps/chart.yaml"] = source("HelmChart", "chart: web, version: 1.2.0, sourceRef: {kind: HelmRepository, name: charts}")
     write(files)
-    assert checking.told("--render-network") == SEEN
+    assert checking.messages("--render-network") == SEEN
 
 
 def test_a_helm_chart_of_k3s_is_rendered(checking: Checking, server: Server) -> None:
@@ -164,8 +164,8 @@ spec:
     zone: 1
 """
     write({".git/HEAD": "", "apps/shop.yaml": helm_chart})
-    (told,) = checking.told("--render-network")
-    assert told.startswith("apps/shop.yaml:9:11 wrong-type spec.template.spec.nodeSelector.zone ['chart web")
+    (messages,) = checking.messages("--render-network")
+    assert messages.startswith("apps/shop.yaml:9:11 wrong-type spec.template.spec.nodeSelector.zone ['chart web")
 
 
 def test_an_application_whose_chart_is_in_a_chart_repository_is_rendered(checking: Checking, server: Server) -> None:
@@ -183,7 +183,7 @@ spec:
         zone: 1
 """
     write({".git/HEAD": "", "apps/shop.yaml": application})
-    assert checking.told("--render-network") == [
+    assert checking.messages("--render-network") == [
         "apps/shop.yaml:11:15 wrong-type spec.template.spec.nodeSelector.zone ['chart web 1.* (Application shop of apps)']"
     ]
 
@@ -205,9 +205,9 @@ spec:
         helm: {{parameters: [{{name: zone, value: '{{{{zone}}}}'}}]}}
 """
     write({".git/HEAD": "", "apps/shops.yaml": applications})
-    (told,) = checking.told("--render-network")
+    (messages,) = checking.messages("--render-network")
     place = "apps/shops.yaml:13:49 wrong-type spec.template.spec.nodeSelector.zone"
-    assert told == f"{place} ['chart web 1.2.0 (ApplicationSet shops, shop-a of apps)']"
+    assert messages == f"{place} ['chart web 1.2.0 (ApplicationSet shops, shop-a of apps)']"
 
 
 def test_the_rendered_form_of_a_release_and_its_source_count(checking: Checking, server: Server) -> None:
@@ -215,9 +215,9 @@ def test_the_rendered_form_of_a_release_and_its_source_count(checking: Checking,
     patch = "- {op: add, path: /spec/values/zone, value: 1}"
     files["apps/kustomization.yaml"] = f"resources: [release.yaml]\npatches:\n- target: {{kind: HelmRelease}}\n  patch: |\n    {patch}\n"
     write(files)
-    (told,) = checking.told("--render-network")
+    (messages,) = checking.messages("--render-network")
     assert (
-        told
+        messages
         == "apps/kustomization.yaml:5:49 wrong-type spec.template.spec.nodeSelector.zone ['chart web 1.2.0 (HelmRelease shop of apps)']"
     )
     assert len([each for each in server.requests if each.endswith(".tgz")]) == 1
@@ -229,8 +229,8 @@ def test_a_chart_gets_the_dependencies_that_it_lacks(checking: Checking, server:
     chart = f"apiVersion: v2\nname: shop\nversion: 1.0.0\n{dependency}\n"
     lock = f"dependencies:\n- {{name: web, version: 1.2.0, repository: '{server.repository}'}}\n"
     write({".git/HEAD": "", "shop/Chart.yaml": chart, "shop/Chart.lock": lock, "shop/values.yaml": "web:\n  replicas: 1\n  zone: 1\n"})
-    assert checking.told() == []
-    assert checking.told("--render-network") == ["shop/values.yaml:3:9 wrong-type spec.template.spec.nodeSelector.zone ['shop']"]
+    assert checking.messages() == []
+    assert checking.messages("--render-network") == ["shop/values.yaml:3:9 wrong-type spec.template.spec.nodeSelector.zone ['shop']"]
     assert "/charts/web-1.2.0.tgz" in server.requests
     assert "/charts/web-1.3.0.tgz" not in server.requests
     assert sorted(os.listdir("shop")) == ["Chart.lock", "Chart.yaml", "values.yaml"]
@@ -241,7 +241,7 @@ def test_a_chart_may_have_the_name_of_the_chart_that_it_wraps(checking: Checking
     write({".git/HEAD": "", "web/Chart.yaml": chart, "web/values.yaml": "web:\n  replicas: 1\n  zone: 1\n"})
     (failed,) = checking.report()["summary"]["rendered"]["failed"]
     assert failed["reason"] == "it only contains charts that are not in the repository: `web`"
-    assert checking.told("--render-network") == ["web/values.yaml:3:9 wrong-type spec.template.spec.nodeSelector.zone ['web']"]
+    assert checking.messages("--render-network") == ["web/values.yaml:3:9 wrong-type spec.template.spec.nodeSelector.zone ['web']"]
 
 
 def test_a_chart_without_a_dependency_that_cannot_be_fetched_says_why(checking: Checking, server: Server) -> None:
@@ -261,9 +261,9 @@ def test_a_kustomization_gets_the_charts_that_it_names(checking: Checking, serve
     chart = f"- {{name: web, repo: '{server.repository}', version: 1.2.0, releaseName: shop, valuesInline: {{zone: 1, replicas: 1}}}}"
     pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {nodeSelector: {a: 1}, containers: [{name: web, image: nginx}]}\n"
     write({".git/HEAD": "", "app/kustomization.yaml": f"resources: [pod.yaml]\nhelmCharts:\n{chart}\n", "app/pod.yaml": pod})
-    assert [each.split()[0] for each in checking.told()] == ["app/pod.yaml:4:26"]
-    told = checking.told("--render-network")
-    assert [each.split()[:2] for each in told] == [["app/kustomization.yaml:3:110", "wrong-type"], ["app/pod.yaml:4:26", "wrong-type"]]
+    assert [each.split()[0] for each in checking.messages()] == ["app/pod.yaml:4:26"]
+    messages = checking.messages("--render-network")
+    assert [each.split()[:2] for each in messages] == [["app/kustomization.yaml:3:110", "wrong-type"], ["app/pod.yaml:4:26", "wrong-type"]]
     assert sorted(os.listdir("app")) == ["kustomization.yaml", "pod.yaml"]
 
 
@@ -272,20 +272,20 @@ def test_a_kustomization_gets_the_charts_that_it_names(checking: Checking, serve
 
 def test_only_what_the_values_of_the_user_cause_is_reported(checking: Checking, server: Server) -> None:
     write(flux(server, values="hard: true"))  # The chart itself has -1 replicas.
-    told = checking.told("--render-network")
-    assert {each.split()[0] for each in told} == {"apps/release.yaml:5:25"}, told
+    messages = checking.messages("--render-network")
+    assert {each.split()[0] for each in messages} == {"apps/release.yaml:5:25"}, messages
     write(flux(server, values="hard: false"))
-    assert checking.told("--render-network") == []
+    assert checking.messages("--render-network") == []
     chart = f"- {{name: web, repo: '{server.repository}', version: 1.2.0, releaseName: shop}}"
     write({"app/kustomization.yaml": f"helmCharts:\n{chart}\n"})
-    assert checking.told("--render-network", "app") == []
+    assert checking.messages("--render-network", "app") == []
 
 
 def test_what_does_not_fit_the_nodes_of_the_user_is_reported(checking: Checking, server: Server) -> None:
     node = "apiVersion: v1\nkind: Node\nmetadata: {name: node-a, labels: {zone: b}}\n"
     write({**flux(server, values="replicas: 1"), "nodes.yaml": node})
-    (told,) = checking.told("--render-network", "--nodes", "nodes.yaml")
-    assert told.startswith("apps/release.yaml:5:25 unschedulable spec.template.spec.nodeSelector")
+    (messages,) = checking.messages("--render-network", "--nodes", "nodes.yaml")
+    assert messages.startswith("apps/release.yaml:5:25 unschedulable spec.template.spec.nodeSelector")
 
 
 # The cache.
@@ -295,12 +295,12 @@ def test_what_was_fetched_is_rendered_offline_from_then_on(cached: Cached, cache
     with serving() as server:
         server.add("web", "1.2.0", WEB)
         write(flux(server))
-        assert cached.told("--render-network") == SEEN
+        assert cached.messages("--render-network") == SEEN
         requests = len(server.requests)
-        assert cached.told("--render-network") == SEEN
+        assert cached.messages("--render-network") == SEEN
         assert len(server.requests) == requests  # An exact version is fetched once.
-    assert cached.told("--offline") == SEEN
-    assert cached.told() == []  # Without an option, a report depends on nothing but the repository.
+    assert cached.messages("--offline") == SEEN
+    assert cached.messages() == []  # Without an option, a report depends on nothing but the repository.
     (archive,) = (cache / "charts" / "archives").iterdir()
     archive.write_bytes(b"x")
     assert reasons(cached.report("--offline")) == ["the chart web 1.2.0 is damaged in the cache; `--render-network` fetches it"]
@@ -308,11 +308,11 @@ def test_what_was_fetched_is_rendered_offline_from_then_on(cached: Cached, cache
 
 def test_a_damaged_archive_is_fetched_again(cached: Cached, cache: Path, server: Server) -> None:
     write(flux(server))
-    cached.told("--render-network")
+    cached.messages("--render-network")
     (archive,) = (cache / "charts" / "archives").iterdir()
     archive.write_bytes(b"x")
-    assert cached.told("--render-network") == SEEN
-    assert cached.told("--offline") == SEEN
+    assert cached.messages("--render-network") == SEEN
+    assert cached.messages("--offline") == SEEN
 
 
 WRONG = {
@@ -330,11 +330,11 @@ def test_what_a_server_sends_by_mistake_is_not_kept(answer: str, cached: Cached,
     data, reason = WRONG[answer]
     write(flux(server))
     server.files["/charts/web-1.2.0.tgz"] = data
-    [told] = reasons(cached.report("--render-network"))
-    assert reason in told
+    [messages] = reasons(cached.report("--render-network"))
+    assert reason in messages
     assert not [*(cache / "charts").rglob("*.tgz")]
     del server.files["/charts/web-1.2.0.tgz"]
-    assert cached.told("--render-network") == SEEN
+    assert cached.messages("--render-network") == SEEN
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the plugin is a shell script")
@@ -354,11 +354,11 @@ def test_an_address_in_the_index_starts_no_plugin_of_the_user(cached: Cached, se
 def test_a_range_is_resolved_again_with_the_network_only(cached: Cached, server: Server) -> None:
     write(flux(server, "1.x"))
     found = "apps/release.yaml:7:11 wrong-type spec.template.spec.nodeSelector.zone ['chart web 1.x (HelmRelease shop of apps)']"
-    assert cached.told("--render-network") == [found]
+    assert cached.messages("--render-network") == [found]
     server.add("web", "1.3.0", {"templates/web.yaml": "", "values.yaml": ""})
-    assert cached.told("--offline") == [found]
-    assert cached.told("--render-network") == []
-    assert cached.told("--offline") == []
+    assert cached.messages("--offline") == [found]
+    assert cached.messages("--render-network") == []
+    assert cached.messages("--offline") == []
 
 
 def test_a_chart_that_is_not_in_the_cache_is_not_seen_and_says_why(cached: Cached, server: Server) -> None:
@@ -410,7 +410,7 @@ def test_credentials_in_the_tree_are_neither_used_nor_printed(checking: Checking
     files = flux(server)
     files["sources/charts.yaml"] = files["sources/charts.yaml"].replace("http://", "http://me:secret@")
     write(files)
-    assert checking.told("--render-network") == SEEN
+    assert checking.messages("--render-network") == SEEN
     assert {*server.headers} == {""}
     files["sources/charts.yaml"] = source("HelmRepository", "url: 'http://me:secret@127.0.0.1:9/x'")
     write(files)

@@ -96,7 +96,7 @@ def test_each_word_at_its_own_line(checking: Checking) -> None:
     ]
 
 
-def test_the_default_word_is_no_condition(checking: Checking) -> None:
+def test_the_default_word_is_not_a_condition(checking: Checking) -> None:
     chart(preset(soft=OTHER), "podAntiAffinity: soft\n")
     [finding] = found(checking)
     assert finding.startswith(f"templates/web.yaml:{FIRST + 12}:17 anti-affinity-misses-itself: this preferred podAntiAffinity")

@@ -160,7 +160,7 @@ def test_a_map_that_is_printed(checking: Checking) -> None:
     assert found(checking) == [set_value(FIRST + 1, "nodeSelector", "the API server rejects this Deployment: `nodeSelector` must be a map")]
 
 
-def test_what_is_no_pod_spec(checking: Checking) -> None:
+def test_what_is_not_a_pod_spec(checking: Checking) -> None:
     """An operator may get the values in an argument, a ConfigMap or a custom resource."""
     config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  pods: {{ .Values | toJson | quote }}\n"
     chart("          args: [{{ .Values.affinity | toJson | quote }}]\n", more={"templates/config.yaml": config})
@@ -172,8 +172,10 @@ def test_what_is_no_pod_spec(checking: Checking) -> None:
 
 def test_invalid_yaml(checking: Checking) -> None:
     chart(GOOD.replace("tolerations: {{- toYaml . | nindent 8 }}", "tolerations: {{- toYaml . | nindent 8 }}:"))
-    (told,) = found(checking)
-    assert told.startswith(f"templates/web.yaml:{FIRST + 3} if `tolerations` is set, Helm cannot render the chart: it is invalid YAML (")
+    (messages,) = found(checking)
+    assert messages.startswith(
+        f"templates/web.yaml:{FIRST + 3} if `tolerations` is set, Helm cannot render the chart: it is invalid YAML ("
+    )
 
 
 def test_a_stray_bracket(checking: Checking) -> None:
@@ -201,8 +203,8 @@ def test_an_error_that_names_a_file_outside_the_chart(checking: Checking) -> Non
     name = "template: web/../outside.yaml:1:1"
     helper = f'{{{{- define "{name}" }}}}{{{{ include "missing" . }}}}{{{{ end -}}}}\n'
     chart(helper + f'{{{{- if .Values.affinity }}}}{{{{ include "{name}" . }}}}{{{{ end }}}}\n', "affinity: {}\n")
-    (told,) = found(checking)
-    assert told.startswith("templates/web.yaml:")
+    (messages,) = found(checking)
+    assert messages.startswith("templates/web.yaml:")
 
 
 def test_an_error_that_the_chart_words(checking: Checking) -> None:
@@ -254,8 +256,8 @@ def test_the_first_line_is_indented_twice(checking: Checking) -> None:
     """A map with one key would be valid."""
     template = "      {{- with .Values.nodeSelector }}\n      nodeSelector:\n      {{ toYaml . | indent 8 }}\n      {{- end }}\n"
     chart(template, "nodeSelector: {}\n")
-    (told,) = found(checking)
-    assert told.startswith(f"templates/web.yaml:{FIRST} if `nodeSelector` is set, Helm cannot render the chart: it is invalid YAML (")
+    (messages,) = found(checking)
+    assert messages.startswith(f"templates/web.yaml:{FIRST} if `nodeSelector` is set, Helm cannot render the chart: it is invalid YAML (")
 
 
 def test_a_value_that_only_a_template_names(checking: Checking) -> None:
@@ -344,7 +346,7 @@ def test_a_component_for_each_item_of_an_empty_list(checking: Checking) -> None:
     )
 
 
-def test_a_value_of_which_nothing_is_left(checking: Checking) -> None:
+def test_a_value_that_loses_all_its_fields(checking: Checking) -> None:
     """`fromJson` reads no lists: Helm puts an error in their place."""
     chart(GOOD.replace("tolerations: {{- toYaml . ", "tolerations: {{- . | toJson | fromJson | toYaml "))
     [only] = found(checking)

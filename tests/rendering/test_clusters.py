@@ -58,7 +58,7 @@ def affinity(kind: str, app: str) -> str:
 
 def test_overlays_do_not_use_the_capacity_of_each_other(checking: Checking, overlays: None) -> None:  # noqa: ARG001
     # Both ask for one port of each host, and keep away from pods with the same label in any namespace.
-    assert checking.told("--select", "placement", "--nodes", "nodes.yaml") == []
+    assert checking.messages("--select", "placement", "--nodes", "nodes.yaml") == []
 
 
 def test_each_overlay_is_checked_although_it_has_the_same_object(checking: Checking, overlays: None) -> None:  # noqa: ARG001
@@ -74,9 +74,9 @@ def test_a_finding_in_shared_objects_is_reported_only_if_it_applies_in_each_clus
     for name, count in (("dev", 1), ("prod", 2)):
         write({f"overlays/{name}/kustomization.yaml": f"resources: [../../base]\nreplicas: [{{name: web, count: {count}}}]\n"})
     words = "--select", "competing-workloads", "--nodes", "nodes.yaml"
-    assert checking.told(*words) == []
+    assert checking.messages(*words) == []
     write({"overlays/dev/kustomization.yaml": "resources: [../../base]\n"})
-    assert checking.told(*words) == ["tools.yaml:3:18 competing-workloads metadata.name []"]
+    assert checking.messages(*words) == ["tools.yaml:3:18 competing-workloads metadata.name []"]
 
 
 @pytest.mark.parametrize("most", [1, 8])
@@ -89,11 +89,11 @@ def test_so_it_is_with_more_clusters_than_are_simulated(
     monkeypatch.setattr("afflint.pipeline.locating._MAX_WHOLE_CLUSTERS", most)
     write({"tools.yaml": deployment("tools", "tools", affinity("podAntiAffinity", "web"))})
     words = "--select", "competing-workloads", "--nodes", "nodes.yaml"
-    assert checking.told(*words) == ["tools.yaml:3:18 competing-workloads metadata.name []"]
+    assert checking.messages(*words) == ["tools.yaml:3:18 competing-workloads metadata.name []"]
 
 
 def test_affinity_to_pods_of_another_cluster_is_not_reported(checking: Checking, overlays: None) -> None:  # noqa: ARG001
-    # Which cluster `live` is nobody can tell: not that the pods it asks for are missing there.
+    # The cluster `live` is unknown: pods that its manifests select may exist there.
     for name in ("live", "trial"):
         write(
             {
@@ -101,7 +101,7 @@ def test_affinity_to_pods_of_another_cluster_is_not_reported(checking: Checking,
                 f"shop/{name}/kustomization.yaml": "resources: [shop.yaml]\n",
             }
         )
-    assert checking.told("--select", "placement", "--nodes", "nodes.yaml") == []
+    assert checking.messages("--select", "placement", "--nodes", "nodes.yaml") == []
 
 
 def test_clusters_are_distinguished_by_the_names_of_roots() -> None:

@@ -87,11 +87,11 @@ def test_a_release_whose_chart_is_in_another_repository_is_rendered(
     if ref != "branch: main":
         commit(repositories / "charts", {"charts/web/Chart.yaml": "not a chart"})
     write(flux(f"{server.address}/charts/.git", ref.replace("COMMIT", first)))
-    assert checking.told() == []
+    assert checking.messages() == []
     assert server.requests == []
-    (told,) = checking.told("--render-network")
-    assert told.startswith(SEEN)
-    assert "chart charts/web of http://127.0.0.1" in told
+    (messages,) = checking.messages("--render-network")
+    assert messages.startswith(SEEN)
+    assert "chart charts/web of http://127.0.0.1" in messages
 
 
 def test_a_chart_may_use_the_values_files_and_charts_of_its_repository(checking: Checking, server: GitServer, repositories: Path) -> None:
@@ -105,8 +105,8 @@ def test_a_chart_may_use_the_values_files_and_charts_of_its_repository(checking:
     commit(repositories / "charts", {**files, "charts/web/Chart.yaml": CHART.replace("NAME", "web") + dependency})
     release = RELEASE.replace("sourceRef", "valuesFiles: [values-1.yaml], sourceRef").replace("zone: 1", "sub: {zone: 1}")
     write({**flux(f"{server.address}/charts/.git"), "apps/release.yaml": release})
-    told = checking.told("--render-network")
-    assert [each.split()[0] for each in told] == ["apps/release.yaml:5:25", "apps/release.yaml:7:17"]
+    messages = checking.messages("--render-network")
+    assert [each.split()[0] for each in messages] == ["apps/release.yaml:5:25", "apps/release.yaml:7:17"]
 
 
 def test_what_was_fetched_is_rendered_offline(
@@ -163,8 +163,8 @@ def test_nothing_of_the_repository_is_run_or_read_elsewhere(checking: Checking, 
     commit(repositories / "charts", {".gitattributes": "* filter=mine\n", ".gitmodules": modules})
     (home / "started").unlink(missing_ok=True)
     write(flux(f"{server.address}/charts/.git"))
-    (told,) = checking.told("--render-network")
-    assert told.startswith(SEEN)
+    (messages,) = checking.messages("--render-network")
+    assert messages.startswith(SEEN)
     assert not (home / "started").exists()
 
 

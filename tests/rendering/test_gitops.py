@@ -101,9 +101,9 @@ def test_the_namespace_of_an_application_is_used(checking: Checking) -> None:
             "web/kustomization.yaml": "resources: [all.yaml]\n",
         }
     )
-    assert checking.told() == []
+    assert checking.messages() == []
     write({"apps/shop.yaml": application("{path: web}")})
-    assert [each.split()[1] for each in checking.told()] == ["namespace-misses-target"]
+    assert [each.split()[1] for each in checking.messages()] == ["namespace-misses-target"]
 
 
 def test_flux_substitutes_variables_and_adds_patches_and_a_namespace(checking: Checking) -> None:
@@ -201,7 +201,7 @@ def test_a_release_of_flux_gives_a_chart_of_the_repository_its_values(checking: 
 def test_a_release_of_another_chart_is_ignored(checking: Checking) -> None:
     write({"release.yaml": RELEASE.replace("./charts/web", "web"), **CHART})
     assert checking.report()["summary"]["rendered"]["charts"] == 1
-    assert checking.told() == []
+    assert checking.messages() == []
 
 
 def test_values_files_from_the_top_of_the_repository(checking: Checking) -> None:
@@ -390,7 +390,7 @@ def test_values_of_a_chart_in_another_repository_are_checked_by_shape(checking: 
     write({".git/HEAD": "ref: refs/heads/main\n", "apps/live.yaml": one, "env/live.yaml": wrong, "env/other.yaml": wrong})
     release = RELEASE.replace("  values:\n    zone: 1\n", "").replace("./live.yaml", "./env/more.yaml")
     write({"release.yaml": release, "env/more.yaml": wrong})
-    assert [each.split()[0] for each in checking.told()] == ["env/live.yaml:1:34", "env/more.yaml:1:34"]
+    assert [each.split()[0] for each in checking.messages()] == ["env/live.yaml:1:34", "env/more.yaml:1:34"]
 
 
 WRONG = "tolerations: [{key: a, operator: Is}]\n"
@@ -406,7 +406,7 @@ def test_values_files_that_a_kustomization_names(checking: Checking) -> None:
     write({".git/HEAD": "ref: refs/heads/main\n", "web/kustomization.yaml": f"helmCharts:\n- {CHART_OF_A_KUSTOMIZATION}\n"})
     write({"web/main.yaml": WRONG, "web/more/a.yaml": WRONG, "web/other.yaml": WRONG})
     write({"far/kustomization.yaml": "generators: [chart.yaml]\n", "far/chart.yaml": generator, "far/main.yaml": WRONG})
-    assert [each.split()[0] for each in checking.told()] == ["far/main.yaml:1:34", "web/main.yaml:1:34", "web/more/a.yaml:1:34"]
+    assert [each.split()[0] for each in checking.messages()] == ["far/main.yaml:1:34", "web/main.yaml:1:34", "web/more/a.yaml:1:34"]
 
 
 @pytest.mark.parametrize(
@@ -415,16 +415,16 @@ def test_values_files_that_a_kustomization_names(checking: Checking) -> None:
 )
 def test_malformed_charts_of_a_kustomization_are_ignored(checking: Checking, chart: str) -> None:
     write({".git/HEAD": "ref: refs/heads/main\n", "kustomization.yaml": f"helmCharts: [{chart}]\n", "a.yaml": WRONG})
-    assert checking.told() == []
+    assert checking.messages() == []
 
 
 def test_values_that_a_kustomization_stores_for_a_release(checking: Checking) -> None:
-    """Told once, in the file, and not in the ConfigMap that is made of it."""
+    """Reported once, in the file, and not in the ConfigMap that is generated from it."""
     release = RELEASE.partition("  values:\n")[0] + "  valuesFrom: [{kind: ConfigMap, name: web}]\n"
     files = "[values.yaml=web.yaml, notes.yaml=notes.yaml]"
     write({"kustomization.yaml": f"resources: [release.yaml]\nconfigMapGenerator: [{{name: web, files: {files}}}]\n"})
     write({".git/HEAD": "ref: refs/heads/main\n", "release.yaml": release, "web.yaml": WRONG, "notes.yaml": WRONG})
-    assert [each.split()[0] for each in checking.told()] == ["web.yaml:1:34"]
+    assert [each.split()[0] for each in checking.messages()] == ["web.yaml:1:34"]
 
 
 def test_findings_in_a_string_of_values_are_reported_at_their_line(checking: Checking) -> None:

@@ -46,7 +46,7 @@ spec:
           image: "nginx:1.27"
           args:
             - |
-              # no mark may stand here: {{ .Release.Name }}
+              # no mark may be here: {{ .Release.Name }}
               exec nginx
 """
 TOLERATIONS = """\
@@ -89,7 +89,7 @@ def test_a_value_with_its_template_line(checking: Checking) -> None:
 
 
 def test_a_map_in_values(checking: Checking) -> None:
-    """Which of several values that say the same it is, a trial tells."""
+    """Of several equal values, a trial shows which one is rendered."""
     affinity = """\
 affinity:
   podAntiAffinity:
@@ -98,7 +98,7 @@ affinity:
         labelSelector: {matchLabels: {app.kubernetes.io/name: web}}
 """
     chart(values=VALUES.replace("affinity: {}\n", affinity) + 'other:\n  topologyKey: ""\n')
-    (found,) = checking.told()
+    (found,) = checking.messages()
     assert found.startswith("chart/values.yaml:8:22 empty-topology-key")
 
 
@@ -106,7 +106,7 @@ def test_a_line_of_a_template(checking: Checking) -> None:
     chart(
         template=TEMPLATE.replace("      containers:\n", "      tolerations:\n        - {key: gpu, operator: Exist}\n      containers:\n")
     )
-    assert checking.told() == ["chart/templates/web.yaml:24:32 unknown-operator spec.template.spec.tolerations[0].operator ['chart']"]
+    assert checking.messages() == ["chart/templates/web.yaml:24:32 unknown-operator spec.template.spec.tolerations[0].operator ['chart']"]
 
 
 def test_a_constraint_as_text_in_values_is_one_finding_at_the_text(checking: Checking) -> None:
@@ -157,7 +157,7 @@ affinity: |
 
 def test_a_template_is_not_checked_again_if_its_chart_is_rendered(checking: Checking) -> None:
     chart(template=TEMPLATE.replace("      containers:\n", TOLERATIONS))
-    assert checking.told() == ["chart/templates/web.yaml:24:32 unknown-operator spec.template.spec.tolerations[0].operator ['chart']"]
+    assert checking.messages() == ["chart/templates/web.yaml:24:32 unknown-operator spec.template.spec.tolerations[0].operator ['chart']"]
     summary = checking.report()["summary"]
     assert (summary["templated"], summary["templates_in_part"]) == (0, 0)
 
@@ -196,18 +196,18 @@ def test_a_chart_that_needs_values_is_rendered_with_its_test_values(checking: Ch
     (failed,) = checking.report()["summary"]["rendered"]["failed"]
     assert "say how many" in failed["reason"]
     write({"chart/ci/default-values.yaml": "count: -2\n"})
-    (found,) = checking.told()
+    (found,) = checking.messages()
     assert found.startswith("chart/ci/default-values.yaml:1:8 ")
 
 
 def test_comments_in_templates_and_values_suppress_findings(checking: Checking) -> None:
     chart(values=VALUES.replace('gpu: "true"', "gpu: true # afflint: ignore[wrong-type]"))
-    assert checking.told() == []
+    assert checking.messages() == []
     tolerations = (
         "      # afflint: ignore[unknown-operator]\n      tolerations:\n        - {key: gpu, operator: Exist}\n      containers:\n"
     )
     chart(template=TEMPLATE.replace("      containers:\n", tolerations))
-    assert checking.told() == []
+    assert checking.messages() == []
 
 
 def test_a_library_chart_is_not_rendered(checking: Checking) -> None:

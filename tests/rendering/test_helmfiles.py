@@ -53,7 +53,7 @@ releases:
     values: [values/web.yaml]
 """
     write({**CHART, "live/helmfile.yaml": helmfile, "live/values/web.yaml": "zone: -a-\nreplicas: -1\n"})
-    assert checking.told() == [
+    assert checking.messages() == [
         "live/helmfile.yaml:6:15 invalid-label-value spec.template.spec.nodeSelector ['charts/web (Release web)']",
         "live/values/web.yaml:1:7 invalid-label-value spec.template.spec.nodeSelector ['charts/web (Release shop)']",
         "live/values/web.yaml:2:11 invalid-replicas spec.replicas ['charts/web (Release shop)']",
@@ -81,7 +81,7 @@ releases:
 
 def test_each_environment_has_its_own_values(checking: Checking) -> None:
     write({**CHART, "helmfile.yaml": ENVIRONMENTS, "zones.yaml": "zone: -c-\n", "values-web-test.yaml": "replicas: -1\n"})
-    assert checking.told() == [
+    assert checking.messages() == [
         "values-web-test.yaml:1:11 invalid-replicas spec.replicas ['charts/web (Release web-test, test)']",
         "zones.yaml:1:7 invalid-label-value spec.template.spec.nodeSelector ['charts/web (Release web-live, live)']",
     ]
@@ -90,7 +90,7 @@ def test_each_environment_has_its_own_values(checking: Checking) -> None:
 def test_a_template_of_values_is_filled(checking: Checking) -> None:
     helmfile = ENVIRONMENTS.replace("zone: {{ .Values.zone }}", "web.yaml.gotmpl")
     write({**CHART, "helmfile.yaml": helmfile, "zones.yaml": "zone: c\n", "web.yaml.gotmpl": "zone: -{{ .Values.zone | upper }}\n"})
-    assert [each.split()[0] for each in checking.told()] == ["web.yaml.gotmpl:1:7"]
+    assert [each.split()[0] for each in checking.messages()] == ["web.yaml.gotmpl:1:7"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_template_of_values_is_filled(checking: Checking) -> None:
         ),
     ],
 )
-def test_what_is_not_rendered_is_said(checking: Checking, old: str, new: str, seen: str) -> None:
+def test_what_is_not_rendered_is_reported(checking: Checking, old: str, new: str, seen: str) -> None:
     write({**CHART, "helmfile.yaml": ENVIRONMENTS.replace(old, new), "zones.yaml": "zone: c\n"})
     assert {each["reason"] for each in checking.report()["coverage"]["not_seen"]} == {seen}
 
@@ -118,13 +118,13 @@ def test_what_is_not_rendered_is_said(checking: Checking, old: str, new: str, se
 def test_values_of_a_chart_in_another_place_are_checked_by_shape(checking: Checking) -> None:
     helmfile = "releases: [{name: web, chart: stable/web, values: [live/web.yaml]}]\n"
     write({".git/HEAD": "", "helmfile.yaml": helmfile, "live/web.yaml": "tolerations: [{key: a, operator: Is}]\n"})
-    assert [each.split()[0] for each in checking.told()] == ["live/web.yaml:1:34"]
+    assert [each.split()[0] for each in checking.messages()] == ["live/web.yaml:1:34"]
 
 
 @pytest.mark.parametrize("line", ["installed: false", "condition: web.enabled"])
 def test_a_release_that_is_not_installed_is_left_out(checking: Checking, line: str) -> None:
     write({**CHART, "helmfile.yaml": ENVIRONMENTS.replace("namespace: shop", line), "zones.yaml": "zone: -c-\n"})
-    assert checking.told() == []
+    assert checking.messages() == []
 
 
 BRANCHES = """\
@@ -152,7 +152,7 @@ releases:
 def test_branches_and_functions_of_templates(checking: Checking) -> None:
     """The dot of a `range` is its item, so that `.Environment` is unknown there; only unused keys depend on it."""
     write({**CHART, "helmfile.yaml": BRANCHES, "zone.yaml.gotmpl": "{{ if .Values.zone }}\nzone: {{ .Values.zone }}\n{{ end }}\n"})
-    assert checking.told() == [
+    assert checking.messages() == [
         "helmfile.yaml:3:38 invalid-label-value spec.template.spec.nodeSelector ['charts/web (Release web, test)']",
         (
             "helmfile.yaml:5:44 invalid-label-value spec.template.spec.nodeSelector "
@@ -162,7 +162,7 @@ def test_branches_and_functions_of_templates(checking: Checking) -> None:
     assert checking.report()["coverage"]["not_seen"] == []
 
 
-def test_what_lines_depend_on_is_said_for_each_environment(checking: Checking) -> None:
+def test_what_lines_depend_on_is_reported_for_each_environment(checking: Checking) -> None:
     helmfile = BRANCHES.replace("live:\n    values: [", "live:\n    values: [/etc/live.yaml, ").replace(
         'eq $zone "-l-"', 'hasKey $.Values "x"'
     )

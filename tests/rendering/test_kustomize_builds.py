@@ -60,7 +60,7 @@ def test_a_patch_in_another_folder_of_the_repository_is_read(checking: Checking,
             "shared/spread.yaml": SPREAD,
         }
     )
-    assert checking.told() == [
+    assert checking.messages() == [
         (
             "shared/spread.yaml:11:44 spread-misses-itself "
             "spec.template.spec.topologySpreadConstraints[0].labelSelector.matchLabels.app ['apps/web (Kustomization web)']"

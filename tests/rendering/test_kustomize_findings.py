@@ -59,7 +59,7 @@ def test_a_patch_in_a_file(checking: Checking) -> None:
     patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {nodeSelector: {zone: 1}}}}\n"
     overlay("prod", "patches: [{path: zone.yaml}]\n", zone=patch)
     overlay("test")
-    assert checking.told() == ["overlays/prod/zone.yaml:4:47 wrong-type spec.template.spec.nodeSelector.zone ['overlays/prod']"]
+    assert checking.messages() == ["overlays/prod/zone.yaml:4:47 wrong-type spec.template.spec.nodeSelector.zone ['overlays/prod']"]
 
 
 def test_an_inline_patch_and_an_operation(checking: Checking) -> None:
@@ -82,7 +82,7 @@ def test_an_inline_patch_and_an_operation(checking: Checking) -> None:
         "          spec:\n"
         "            nodeSelector: {zone: 1}\n",
     )
-    assert checking.told() == [
+    assert checking.messages() == [
         "overlays/prod/kustomization.yaml:9:34 unknown-operator spec.template.spec.tolerations[0].operator ['overlays/prod']",
         "overlays/prod/kustomization.yaml:17:34 wrong-type spec.template.spec.nodeSelector.zone ['overlays/prod']",
     ]
@@ -91,13 +91,13 @@ def test_an_inline_patch_and_an_operation(checking: Checking) -> None:
 def test_a_label_of_an_overlay(checking: Checking) -> None:
     base()
     overlay("prod", 'labels:\n  - includeTemplates: true\n    pairs:\n      team: "a b"\n')
-    assert checking.told() == ["overlays/prod/kustomization.yaml:6:13 invalid-label-value metadata.labels ['overlays/prod']"]
+    assert checking.messages() == ["overlays/prod/kustomization.yaml:6:13 invalid-label-value metadata.labels ['overlays/prod']"]
 
 
 def test_a_missing_field_is_reported_at_the_object(checking: Checking) -> None:
     base(GOOD.replace("  selector: {matchLabels: {app: web}}\n", ""))
     overlay("prod")
-    (found,) = checking.told()
+    (found,) = checking.messages()
     assert found.startswith("base/web.yaml:5:1 selector-missing")
 
 
@@ -105,8 +105,8 @@ def test_a_field_that_an_overlay_adds_is_not_reported_as_missing(checking: Check
     base(GOOD.replace("apiVersion: apps/v1", "apiVersion: extensions/v1beta1"))
     operation = '[{\\"op\\": \\"replace\\", \\"path\\": \\"/apiVersion\\", \\"value\\": \\"apps/v1\\"}]'
     overlay("prod", f'patches: [{{target: {{kind: Deployment}}, patch: "{operation}"}}]\n')
-    assert checking.told() == []
-    assert "unserved-api-version" in checking(code=1), "as it stands, it is one"
+    assert checking.messages() == []
+    assert "unserved-api-version" in checking(code=1), "without the patch it is one"
 
 
 def test_comments_and_baselines_apply_at_the_source(checking: Checking, project: Path) -> None:
@@ -126,9 +126,9 @@ def test_per_file_ignores_and_exclusions_apply_at_the_source(checking: Checking,
     base(BASE)
     overlay("prod")
     (project / ".afflint.yaml").write_text("per-file-ignores: {'base/*': [wrong-type]}\n")
-    assert checking.told() == []
+    assert checking.messages() == []
     (project / ".afflint.yaml").write_text("exclude: [base]\n")
-    assert checking.told() == []
+    assert checking.messages() == []
 
 
 def test_a_root_that_fails_is_reported_and_its_files_are_checked_as_written(checking: Checking) -> None:
@@ -197,7 +197,7 @@ def test_findings_across_manifests_use_rendered_objects(checking: Checking) -> N
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web, team: a}}\n"
     write({"base/service.yaml": service, "base/web.yaml": GOOD, "base/kustomization.yaml": "resources: [web.yaml, service.yaml]\n"})
     overlay("prod", "labels: [{includeTemplates: true, pairs: {team: a}}]\n")
-    assert checking.told() == []
+    assert checking.messages() == []
 
 
 def test_overlays_with_other_objects_show_one_mistake(checking: Checking) -> None:
@@ -227,6 +227,6 @@ def test_a_budget_that_blocks_a_drain_is_reported_with_the_replicas_of_the_overl
     )
     words = "--select", "drain-blocked"
     assert "No findings" in checking(*words)  # What overlays make of the numbers is not known.
-    assert checking.told(*words) == []
+    assert checking.messages(*words) == []
     write({"overlays/prod/kustomization.yaml": "resources: [../../base]\n"})
-    assert [each.partition(" ")[0] for each in checking.told(*words)] == ["base/budget.yaml:5:17"]
+    assert [each.partition(" ")[0] for each in checking.messages(*words)] == ["base/budget.yaml:5:17"]

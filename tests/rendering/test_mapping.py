@@ -225,7 +225,7 @@ def kustomizations(top: Path) -> tuple[Counter[str], int, int]:
 
 
 def charts(top: Path, blanked: int = 6) -> tuple[Counter[str], int, int]:
-    """The same of charts, of each of which so many lines are put to the proof."""
+    """The same for charts; of each, ``blanked`` lines are proved."""
     program = [tool("helm"), "template"]
     files = [os.path.join(folder, CHART) for folder, _, names in os.walk(top) if CHART in names]
     known = Charts([os.path.dirname(each) for each in files], Boundary(files))
@@ -265,7 +265,7 @@ LONG = "redhat-cop+gitops-catalog"
 
 
 def enough(shares: Counter[str], proved: str, bar: float) -> None:
-    """So many leaves in a hundred have a place, and each that was put to the proof was right."""
+    """Enough leaves have a position, and each position that was proved was right."""
     assert shares["placed"] >= bar * shares["leaves"] > 0
     assert shares["right"] == shares[proved] > 0
 

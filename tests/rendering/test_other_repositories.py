@@ -95,7 +95,7 @@ def reasons(report: dict[str, object]) -> list[str]:
 
 def test_an_application_renders_a_kustomization_of_another_repository(checking: Checking, server: GitServer) -> None:
     application(server, "app", "    kustomize: {components: [../part]}\n")
-    assert checking.told() == []
+    assert checking.messages() == []
     assert server.requests == []
     report = checking.report("--render-network")
     (found,) = report["findings"]  # The second one is at the same place.
@@ -115,24 +115,24 @@ def test_an_application_renders_a_kustomization_of_another_repository(checking: 
 )
 def test_an_application_renders_a_chart_of_another_repository(checking: Checking, server: GitServer, values: str, place: str) -> None:
     application(server, "chart", f"    helm: {{{values}}}\n")
-    told = checking.told("--render-network")
-    assert [each.split()[:2] for each in told] == ([[f"shop.yaml:{place}", "wrong-type"]] if place else [])
+    messages = checking.messages("--render-network")
+    assert [each.split()[:2] for each in messages] == ([[f"shop.yaml:{place}", "wrong-type"]] if place else [])
 
 
 @pytest.mark.parametrize("path", ["./app", "plain"])
 def test_a_flux_kustomization_renders_a_folder_of_another_repository(checking: Checking, server: GitServer, path: str) -> None:
     """Flux builds a folder without a kustomization, too."""
     kustomization(server, path, "  components: [../part]\n" if path == "./app" else "")
-    assert checking.told() == []
-    told = checking.told("--render-network")
-    assert told
-    assert all(each.startswith(IN_KUSTOMIZATION) for each in told)
+    assert checking.messages() == []
+    messages = checking.messages("--render-network")
+    assert messages
+    assert all(each.startswith(IN_KUSTOMIZATION) for each in messages)
 
 
 def test_a_patch_of_the_object_is_at_its_line(checking: Checking, server: GitServer) -> None:
     patch = "  patches:\n  - patch: |\n      {apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeSelector: {zone: 3}}}\n"
     kustomization(server, "./app", patch)
-    assert [each.split()[:2] for each in checking.told("--render-network")] == [["shop.yaml:9:86", "wrong-type"]]
+    assert [each.split()[:2] for each in checking.messages("--render-network")] == [["shop.yaml:9:86", "wrong-type"]]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_folder_that_is_here_is_not_fetched(checking: Checking, server: GitSer
     """The address may be that of a fork."""
     application(server, "app")
     write({"app/kustomization.yaml": "resources: [pod.yaml]\n", "app/pod.yaml": WRONG})
-    assert [each.split()[0] for each in checking.told("--render-network")] == ["app/pod.yaml:5:24"]
+    assert [each.split()[0] for each in checking.messages("--render-network")] == ["app/pod.yaml:5:24"]
     assert server.requests == []
 
 
@@ -182,6 +182,6 @@ def test_objects_in_a_fetched_folder_are_followed(checking: Checking, server: Gi
         outer = APPLICATION.replace("ADDRESS", f"{more.address}/all/.git").replace("PATH", "all")
         write({"shop/shop.yaml": outer})
         Path("shop/.git").mkdir()
-        told = checking.told("--render-network")
-    assert [each.split()[1:3] for each in told] == [["wrong-type", "spec.nodeSelector.zone"]]
-    assert told[0].startswith("shop/shop.yaml:8:11 ")
+        messages = checking.messages("--render-network")
+    assert [each.split()[1:3] for each in messages] == [["wrong-type", "spec.nodeSelector.zone"]]
+    assert messages[0].startswith("shop/shop.yaml:8:11 ")

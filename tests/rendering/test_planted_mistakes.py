@@ -80,7 +80,7 @@ replacements:
     )
     write({".git/HEAD": "", "overlay/kustomization.yaml": kustomization})
     write({"base/pod.yaml": pod, "base/kustomization.yaml": "resources: [pod.yaml]\n"})
-    assert checking.told() == ["base/pod.yaml:5:18 unknown-node-label spec.nodeSelector[kubernetes.io/archh] ['overlay']"]
+    assert checking.messages() == ["base/pod.yaml:5:18 unknown-node-label spec.nodeSelector[kubernetes.io/archh] ['overlay']"]
 
 
 # Where values are written.

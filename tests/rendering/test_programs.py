@@ -147,7 +147,7 @@ def test_a_path_that_does_not_exist(render: object, complaint: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("printed", "reason"),
     [
         ('E1121 19:52:54.083092 17819 run.go:72] "command failed" err="no such \\"base\\": x"', 'no such "base": x'),
         ("warning: old\nError: no such base\n  line 2", "Error: no such base line 2"),
@@ -156,16 +156,16 @@ def test_a_path_that_does_not_exist(render: object, complaint: str, tmp_path: Pa
         ("words " * 100, "words " * 13 + "… " + "words " * 35 + "words"),
     ],
 )
-def test_log_output_around_an_error_is_left_out(said: str, reason: str, programs: Path, tmp_path: Path) -> None:
-    (tmp_path / "said").write_text(said)
-    program(programs, "kustomize", f"/bin/cat {tmp_path / 'said'} >&2; exit 1")
+def test_log_output_around_an_error_is_left_out(printed: str, reason: str, programs: Path, tmp_path: Path) -> None:
+    (tmp_path / "printed").write_text(printed)
+    program(programs, "kustomize", f"/bin/cat {tmp_path / 'printed'} >&2; exit 1")
     with pytest.raises(RenderError) as error:
         rendering.kustomize(str(tmp_path))
     assert str(error.value).endswith(f">: {reason}")
 
 
 def is_there(process: int) -> bool:
-    """Whether a process still runs. One that was ended is there until somebody has asked what became of it."""
+    """Whether a process still runs. One that was ended exists until its exit code is read."""
     for _ in range(250):
         try:
             os.kill(process, 0)

@@ -117,7 +117,7 @@ def test_what_the_network_has_is_left_out_of_a_build(server: Server, checking: C
         }
     )
     assert left_out(checking) == [f"{server.url}/a.yaml"]
-    assert checking.told() == ["k/patch.yaml:5:18 wrong-type spec.nodeSelector.disk ['k']"]
+    assert checking.messages() == ["k/patch.yaml:5:18 wrong-type spec.nodeSelector.disk ['k']"]
     assert server.asked == []
     assert f"Left out of 1 kustomization: remote resource {server.url}/a.yaml; `--render-network` loads it." in checking("--render")
 

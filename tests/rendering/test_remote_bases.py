@@ -82,9 +82,9 @@ def test_findings_in_a_remote_base_are_at_the_entry_that_names_it(
     git(repositories / "bases", "tag", "v1")
     ref = git(repositories / "bases", "rev-parse", "HEAD")
     write(overlay(f"{server.address}/bases/.git//web{query.replace('COMMIT', ref)}"))
-    assert checking.told() == [OWN]
+    assert checking.messages() == [OWN]
     assert server.requests == []
-    assert checking.told("--render-network") == [OF_BASE, OWN]
+    assert checking.messages("--render-network") == [OF_BASE, OWN]
 
 
 def test_a_patch_of_the_user_for_a_remote_base_is_at_its_line(checking: Checking, server: GitServer, repositories: Path) -> None:
@@ -92,20 +92,20 @@ def test_a_patch_of_the_user_for_a_remote_base_is_at_its_line(checking: Checking
     files = overlay(f"{server.address}/bases/.git//web")
     patch = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {nodeSelector: {zone: 2}}\n"
     write({**files, "app/kustomization.yaml": files["app/kustomization.yaml"] + "patches: [{path: patch.yaml}]\n", "app/patch.yaml": patch})
-    assert checking.told("--render-network") == [OWN, "app/patch.yaml:4:29 wrong-type spec.nodeSelector.zone ['app']"]
+    assert checking.messages("--render-network") == [OWN, "app/patch.yaml:4:29 wrong-type spec.nodeSelector.zone ['app']"]
 
 
 def test_a_remote_component_is_applied(checking: Checking, server: GitServer, repositories: Path) -> None:
     component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [../web]\n"
     commit(repositories / "bases", {"part/kustomization.yaml": component})
     write({**overlay(), "app/kustomization.yaml": f"resources: [own.yaml]\ncomponents:\n- {server.address}/bases/.git//part\n"})
-    assert checking.told("--render-network") == [OF_BASE, OWN]
+    assert checking.messages("--render-network") == [OF_BASE, OWN]
 
 
 def test_remote_bases_of_remote_bases_are_fetched_up_to_a_depth(checking: Checking, server: GitServer, repositories: Path) -> None:
     commit(repositories / "more", {"a/kustomization.yaml": f"resources: ['{server.address}/bases/.git//web']\n"})
     write(overlay(f"{server.address}/more/.git//a"))
-    assert checking.told("--render-network") == [OF_BASE, OWN]
+    assert checking.messages("--render-network") == [OF_BASE, OWN]
     chain = {
         f"{number}/kustomization.yaml": f"resources: ['{server.address}/more/.git//{number + 1}', ../pod]\nnamePrefix: a\n"
         for number in range(9)
@@ -119,7 +119,7 @@ def test_a_manifest_at_a_url_is_fetched(checking: Checking) -> None:
     with serving() as charts:
         charts.files["/pod.yaml"] = WRONG.replace("NAME", "web").encode()
         write(overlay(f"http://{charts.address}/pod.yaml"))
-        assert checking.told("--render-network") == [OF_BASE, OWN]
+        assert checking.messages("--render-network") == [OF_BASE, OWN]
 
 
 def test_a_kustomization_may_need_a_remote_base_and_a_chart(checking: Checking, server: GitServer) -> None:
@@ -130,7 +130,7 @@ def test_a_kustomization_may_need_a_remote_base_and_a_chart(checking: Checking, 
         chart = f"helmCharts: [{{name: web, repo: '{charts.repository}', version: 1.2.0, valuesInline: {{zone: 1}}}}]\n"
         write({**files, "app/kustomization.yaml": files["app/kustomization.yaml"] + chart})
         at_value = "app/kustomization.yaml:4:NN wrong-type spec.nodeSelector.zone ['app']".replace("NN", str(chart.index("1}}") + 1))
-        assert checking.told("--render-network") == [OF_BASE, at_value, OWN]
+        assert checking.messages("--render-network") == [OF_BASE, at_value, OWN]
 
 
 def test_what_was_fetched_is_built_offline(
@@ -157,14 +157,14 @@ def test_a_kustomization_with_a_generator_gets_its_remote_base(checking: Checkin
     files = overlay(f"{server.address}/bases/.git//web")
     text = files["app/kustomization.yaml"] + "generators: [made.yaml]\n"
     write({**files, "app/kustomization.yaml": text, "app/made.yaml": generator})
-    assert checking.told("--render-network") == [OF_BASE, OWN]
+    assert checking.messages("--render-network") == [OF_BASE, OWN]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the stand-in for ssh is a shell script")
+@pytest.mark.skipif(os.name != "posix", reason="the replacement for ssh is a shell script")
 def test_a_base_is_fetched_over_ssh_by_the_git_of_the_user(
     checking: Checking, repositories: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stand-in for ssh starts what the server would start, and notes its arguments."""
+    """The replacement for ssh starts what the server would start, and records its arguments."""
     folder = tmp_path_factory.mktemp("ssh")
     ssh = folder / "ssh"
     ssh.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {folder}/words\nfor last; do :; done\neval "$last"\n', encoding="utf-8")
@@ -172,7 +172,7 @@ def test_a_base_is_fetched_over_ssh_by_the_git_of_the_user(
     monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
     repository = repositories / "bases" / ".git"
     write(overlay(f"git@host.invalid:{str(repository)[1:]}//web?ref=main"))
-    assert checking.told("--render-network") == [OF_BASE, OWN]
+    assert checking.messages("--render-network") == [OF_BASE, OWN]
     words = (folder / "words").read_text(encoding="utf-8").splitlines()
     assert words[-2:] == ["git@host.invalid", f"git-upload-pack '{repository}'"]
 
@@ -181,7 +181,7 @@ def test_attributes_of_a_repository_leave_nothing_out(checking: Checking, server
     """kustomize and Flux check a repository out, which ignores `export-ignore`."""
     commit(repositories / "bases", {".gitattributes": "/web export-ignore\n"})
     write(overlay(f"{server.address}/bases/.git//web"))
-    assert checking.told("--render-network") == [OF_BASE, OWN]
+    assert checking.messages("--render-network") == [OF_BASE, OWN]
 
 
 def test_a_large_repository_is_kept_without_its_source_code(
@@ -192,7 +192,7 @@ def test_a_large_repository_is_kept_without_its_source_code(
     address = f"{server.address}/bases/.git"
     write(overlay(f"{address}//web"))
     monkeypatch.setattr(git_downloads, "LARGEST", 1 << 18)
-    assert checking.told("--render-network") == [OF_BASE, OWN]
+    assert checking.messages("--render-network") == [OF_BASE, OWN]
     commit(repositories / "bases", {"large.yaml": large})
     (reason,) = reasons(checking.report("--render-network"))
     assert reason == f"the repository of web of {address} HEAD has more than 0 MB, packed"

@@ -50,7 +50,7 @@ def application(name: str, path: str, helm: str = "{}") -> str:
 
 
 def test_applications_that_a_chart_renders_are_followed(checking: Checking) -> None:
-    """An Application renders a chart of Applications, one of which sets a value that reaches a mistake."""
+    """An Application renders a chart of Applications, and one of these sets a value that reaches a mistake."""
     apps = (
         "{{- range .Values.apps }}\n---\n"
         + application("'{{ .name }}'", "charts/web", "{valuesObject: {arch: '{{ .arch }}'}}")
@@ -65,7 +65,7 @@ def test_applications_that_a_chart_renders_are_followed(checking: Checking) -> N
             "charts/apps/templates/apps.yaml": apps,
         }
     )
-    assert checking.told() == [
+    assert checking.messages() == [
         (
             "charts/web/templates/web.yaml:12:19 unknown-operator spec.template.spec.tolerations[0].operator "
             "['charts/web (Application one of charts/apps)']"
@@ -128,7 +128,7 @@ def test_an_application_that_renders_itself_ends(checking: Checking) -> None:
     assert (rendered["kustomizations"], rendered["failed"]) == (1, [])
 
 
-def test_a_placeholder_in_the_name_of_a_values_file_stands_for_each_environment(checking: Checking) -> None:
+def test_a_placeholder_in_the_name_of_a_values_file_is_replaced_for_each_environment(checking: Checking) -> None:
     write(
         {
             **WEB,

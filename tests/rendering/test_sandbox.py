@@ -21,7 +21,7 @@ CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits the memory and the network of a process")
 
 
-def stand_in(folder: Path, script: str) -> str:
+def replaced(folder: Path, script: str) -> str:
     """A program that a test writes."""
     path = folder / "tool"
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
@@ -38,7 +38,7 @@ def test_a_template_that_allocates_too_much_memory_is_stopped(checking: Checking
     assert failed["reason"] == "helm needed more than 1024 MB of memory"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
+@pytest.mark.skipif(os.name != "posix", reason="the program is a shell script")
 @pytest.mark.parametrize(
     "printed",
     [
@@ -49,13 +49,13 @@ def test_a_template_that_allocates_too_much_memory_is_stopped(checking: Checking
     ],
 )
 def test_each_message_of_the_go_runtime_at_the_memory_limit_has_one_reason(tmp_path: Path, printed: str) -> None:
-    tool = stand_in(tmp_path, f"echo '{printed}' >&2; exit 2")
+    tool = replaced(tmp_path, f"echo '{printed}' >&2; exit 2")
     with pytest.raises(RenderError) as error:
         ProgramRunner(network=False).output([tool], "it")
     assert error.value.reason == "tool needed more than 1024 MB of memory"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
+@pytest.mark.skipif(os.name != "posix", reason="the program is a shell script")
 def test_a_tool_sees_only_the_environment_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"], "HOME": "/home/me", "AWS_SECRET_ACCESS_KEY": "a", "LC_ALL": "C"})
     os.environ.update(
@@ -70,7 +70,7 @@ def test_a_tool_sees_only_the_environment_that_it_needs(tmp_path: Path, monkeypa
         SSH_AUTH_SOCK="e",
         NO_PROXY="*",
     )
-    tool = stand_in(tmp_path, "/usr/bin/env")
+    tool = replaced(tmp_path, "/usr/bin/env")
     shell = {"PWD", "SHLVL", "_"}
 
     def seen(*, network: bool) -> dict[str, str]:
@@ -93,7 +93,7 @@ def test_a_tool_sees_only_the_environment_that_it_needs(tmp_path: Path, monkeypa
 
 @on_linux
 def test_a_tool_has_no_network_interface(tmp_path: Path) -> None:
-    tool = stand_in(tmp_path, "exec /bin/cat /proc/net/dev")
+    tool = replaced(tmp_path, "exec /bin/cat /proc/net/dev")
     if not any("unshare" in each for each in sandbox.prefix(tool, network=False)):
         pytest.skip("this system allows no network namespaces")
     own = Path("/proc/net/dev").read_text(encoding="utf-8")
@@ -106,7 +106,7 @@ def test_a_tool_has_no_network_interface(tmp_path: Path) -> None:
 @on_linux
 def test_a_tool_cannot_reach_a_loopback_address(tmp_path: Path) -> None:
     connect = f"exec {sys.executable} -c 'import socket; socket.create_connection((\"127.0.0.1\", 9))'"
-    tool = stand_in(tmp_path, connect)
+    tool = replaced(tmp_path, connect)
     if not any("unshare" in each for each in sandbox.prefix(tool, network=False)):
         pytest.skip("this system allows no network namespaces")
     with pytest.raises(RenderError) as error:
@@ -126,10 +126,10 @@ def test_without_namespaces_the_tool_still_runs(monkeypatch: pytest.MonkeyPatch)
         sandbox._allowed.cache_clear()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
+@pytest.mark.skipif(os.name != "posix", reason="the program is a shell script")
 def test_a_program_of_the_current_folder_is_never_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows would look there first, and so does any system whose PATH has a relative folder."""
-    stand_in(tmp_path, "echo ran")
+    replaced(tmp_path, "echo ran")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f".{os.pathsep}")
     assert find_program("tool") is None

@@ -98,7 +98,7 @@ BAKERY = Plan(
     notes=("No node carries kubevirt.io/schedulable: the virtual machines are placed as if all workers did.",),
 )
 
-# The same with a fourth ledger, one node cordoned, one outside of any zone, a workload that nobody can place, and a zone lost.
+# The same with a fourth ledger, one node cordoned, one outside of any zone, a workload that cannot be scheduled, and a failed zone.
 TROUBLE = BAKERY._replace(
     nodes=(
         *BAKERY_NODES[:6],

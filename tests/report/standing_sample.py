@@ -49,7 +49,7 @@ TOLERATIONS = PolicyCompliance(
 LOSSES = PolicyCompliance(
     "survives-a-zone",
     "warning",
-    "So many replicas run when nodes are lost.",
+    "Enough replicas keep running after a failure.",
     None,
     "check: survives",
     False,

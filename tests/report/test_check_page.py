@@ -1,4 +1,4 @@
-"""The page of findings: one file, complete without a script, out of which nothing of a manifest breaks."""
+"""The page of findings: one file, complete without a script, in which text from manifests stays text."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_it_says_what_a_finding_is_where_and_what_to_do() -> None:
     text = Page(page(report(*FINDINGS))).text
     assert 'error topologyKey is empty: "" names no node label line 15' in text
     assert "Deployment web in namespace shop · spec.template.spec.affinity.podAntiAffinity" in text
-    assert "Name the node label that tells the domains apart, such as kubernetes.io/hostname." in text
+    assert "Name the node label that distinguishes the domains, such as kubernetes.io/hostname." in text
     assert "Service web selects it: deploy/service.yaml:5" in text
 
 

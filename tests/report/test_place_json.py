@@ -76,7 +76,7 @@ def test_the_schema_is_strict(spoil: Callable[[Any], object]) -> None:
     assert not VALIDATOR.is_valid(document)
 
 
-def test_what_stands_in_the_plan_stands_in_the_document() -> None:
+def test_what_is_in_the_plan_is_in_the_document() -> None:
     document = read(TROUBLE)
     assert [node["name"] for node in document["nodes"]] == [node.name for node in TROUBLE.nodes]
     assert document["nodes"][-1] == {

@@ -152,13 +152,13 @@ def test_each_workload_has_the_verdict_of_each_node() -> None:
     assert "Degraded after the failure of node fast-1, node fast-2, node fast-3." in found.text
 
 
-def test_a_workload_that_stands_nowhere_is_not_said_to_survive() -> None:
+def test_a_workload_without_a_running_replica_is_not_reported_to_survive() -> None:
     summaries = re.findall(r"<summary>.*?</summary>", place_page.render(TROUBLE), re.DOTALL)
     scale = next(summary for summary in summaries if "bakery/scale" in summary)
     assert "survives" not in scale
 
 
-def test_workloads_are_told_apart_by_more_than_their_colour() -> None:
+def test_workloads_are_distinguished_by_more_than_their_colour() -> None:
     names = ["order-api", "order-audit", "web", "week", "\u202e", "9", "web"]
     found = badges([workload(f"Job {number}/{name}", (), ()) for number, name in enumerate(names)])
     assert [badge.initials for badge in found.values()] == ["OA", "OA2", "WE", "WE2", "?", "9", "WE3"]
@@ -205,7 +205,7 @@ def test_a_reader_who_hears_the_page_finds_headings_and_names() -> None:
     assert "<legend>Failure</legend>" in text
 
 
-def test_in_a_large_cluster_chips_are_initials_with_the_name_at_hand() -> None:
+def test_in_a_large_cluster_chips_are_initials_with_the_name_as_title() -> None:
     text = place_page.render(large(60, 40))
     assert '<a class="chip c0 s0" href="#w1" tabindex="-1" title="order-api-0-0"><b>OA</b></a>' in text
     assert "Show only affected nodes" in text
@@ -235,7 +235,7 @@ def test_the_page_does_not_list_names_without_end() -> None:
     assert "<td>199 nodes</td>" in text
 
 
-def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
+def test_a_daemon_that_ends_with_its_node_does_no_harm() -> None:
     daemon = workload("DaemonSet kube/log", [verdict("n1", score=0)], [Replica("log-x", "n1")])
     loss = DisruptionEffect("node n1", ("n1",), (ReplicaMove(daemon.key, "log-x", "n1", None),), {daemon.key: "survives"})
     found = page(Plan("zone", (node("n1", "a"),), (daemon,), (loss,), ()))
@@ -284,7 +284,7 @@ def test_a_box_of_folded_nodes_comes_out_with_the_failure_of_any_of_them() -> No
     assert re.findall(r'<li class="node many([^"]*)"', text) == [" t1", ""]
 
 
-def test_failures_stand_by_kind_with_their_numbers() -> None:
+def test_failures_are_grouped_by_kind_with_their_numbers() -> None:
     text = Page(place_page.render(manifest_index())).text
     assert "1 zone : 1 down zone=a down 1 workload, 4 replicas" in text
     assert "60 nodes : 60 survived 60 failures that every workload survives" in text
@@ -316,7 +316,7 @@ def test_tables_say_that_they_do_not_follow_what_is_chosen() -> None:
     assert still not in place_page.render(BAKERY._replace(losses=()))
 
 
-def test_workloads_that_suffer_for_the_same_reason_stand_together() -> None:
+def test_workloads_that_suffer_for_the_same_reason_are_grouped() -> None:
     plan = manifest_index()
     move = ReplicaMove("Deployment shop/mail", "mail-0", plan.nodes[2].name, None, "no zone is left")
     loss = plan.losses[-1]
@@ -414,7 +414,7 @@ def test_many_disruptions_of_a_kind_share_a_column() -> None:
     assert [row for row in found.values() if not re.fullmatch("[0-9]+ (down|degraded)", row[0][1])] == []
 
 
-def test_a_blocked_drain_and_volumes_are_no_survival() -> None:
+def test_a_blocked_drain_and_volumes_do_not_count_as_survival() -> None:
     web = workload("Deployment shop/web", (), [Replica("web-0", "n1")])
     moved = (ReplicaMove(web.key, "web-0", "n1", "n2"),)
     losses = (

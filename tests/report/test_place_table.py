@@ -48,7 +48,7 @@ def test_a_workload_is_a_table_of_the_nodes_as_it_sees_them() -> None:
     ]
 
 
-def test_replicas_without_a_place_are_told_with_the_reason_in_words() -> None:
+def test_replicas_without_a_place_are_reported_with_the_reason_in_words() -> None:
     pending = tuple(Replica(f"web-{number}", None, "2 nodes lack disk=ssd") for number in range(6))
     text = table(plan("lacks disk=ssd", "lacks disk=ssd", replicas=pending))
     assert block(text, "Deployment")[1:3] == [
@@ -187,7 +187,7 @@ def test_of_many_failures_preempted_pods_share_a_row() -> None:
     assert " ".join(lines[1].split()) == "2 failures batch-0 is preempted by gold-0 on n12; likewise batch-1 (n12)"
 
 
-def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
+def test_a_daemon_that_ends_with_its_node_does_no_harm() -> None:
     daemon = workload("DaemonSet kube/log", [verdict("n1", score=0)], [Replica("log-x", "n1")])
     loss = DisruptionEffect("node n1", ("n1",), (ReplicaMove(daemon.key, "log-x", "n1", None),), {daemon.key: "survives"})
     text = table(Plan("zone", (node("n1", "a"),), (daemon,), (loss,), ()))
@@ -208,7 +208,7 @@ def test_a_workload_without_a_running_replica_survives_nothing() -> None:
     ]
 
 
-def test_two_kinds_of_one_name_are_told_apart() -> None:
+def test_two_kinds_of_one_name_are_distinguished() -> None:
     pair = [workload(f"{kind} shop/web", [verdict("n1")], [Replica(f"{kind}-0", "n1")]) for kind in ("Job", "Deployment")]
     moves = tuple(ReplicaMove(each.key, each.replicas[0].pod, "n1", None) for each in pair)
     loss = DisruptionEffect("node n1", ("n1",), moves, {each.key: "dead" for each in pair})
@@ -249,7 +249,7 @@ def test_the_widest_of_the_other_columns_is_wrapped_where_it_leaves_the_last_no_
     ]
 
 
-def test_the_weights_that_a_node_meets_stand_beside_its_score_and_the_parts_with_verbose() -> None:
+def test_the_weights_that_a_node_meets_are_next_to_its_score_and_the_parts_with_verbose() -> None:
     fits = NodeVerdict("n1", True, None, "", 400, (15, 18), (("TaintToleration", 300), ("NodeAffinity", 100), ("InterPodAffinity", 0)))
     one = Plan("zone", (node("n1", "a"),), (workload("Job a/b", [fits], [Replica("b-0", "n1")]),), (), ())
     assert block(table(one), "Job a/b")[2:] == [
@@ -303,14 +303,14 @@ def test_what_is_not_known_is_not_made_up() -> None:
     assert table(Plan("zone", (), (), (), ())) == "0 nodes by zone\n\n0 of 0 replicas of 0 workloads scheduled on 0 nodes.\n"
 
 
-def test_a_failure_of_a_workload_that_is_not_there_is_still_told() -> None:
+def test_a_failure_of_a_workload_that_is_not_there_is_still_reported() -> None:
     stray = BAKERY._replace(
         workloads=(), losses=(DisruptionEffect("node x", ("x",), (ReplicaMove(LEDGER, "p", "x", None, "why"),), {LEDGER: "dead"}),)
     )
     assert block(table(stray, width=200), "1 failure")[1] == f"  node x  down  {LEDGER}: 0 of 1 replica runs; p stays Pending (why)"
 
 
-def test_the_taint_of_control_planes_is_no_reason_beside_others() -> None:
+def test_the_taint_of_control_planes_is_not_a_reason_beside_others() -> None:
     taint = "3 have the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
     assert reason_words(f"9 nodes lack disk=ssd, {taint}") == "9 nodes lack disk=ssd"
     assert reason_words(f"9 nodes lack disk=ssd, {taint}; the VM itself runs there") == "9 nodes lack disk=ssd; the VM itself runs there"

@@ -1,4 +1,4 @@
-"""Where workloads stand with policies: as text, as JSON, and as one page that is complete without a script."""
+"""Compliance of workloads with policies: as text, as JSON, and as one page that is complete without a script."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_json_is_as_its_schema_says() -> None:
         Draft202012Validator(schema).validate(json.loads("".join(json_report.render(standing))))
 
 
-def test_a_few_are_told_one_by_one_and_with_verbose_all() -> None:
+def test_a_few_are_listed_and_with_verbose_all() -> None:
     many = tuple(ComplianceVerdict(workload(f"w{number}"), "unmet", (Breach("no", "a.yaml", 1),)) for number in range(20))
     crowded = STANDING._replace(policies=(ZONES._replace(verdicts=many),))
     assert "and 8 more (`-v` shows all)" in "".join(policy_text.render(crowded))

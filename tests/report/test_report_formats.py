@@ -197,7 +197,7 @@ def test_equal_findings_are_counted_so_that_every_fingerprint_is_unique() -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "words"),
     [
         ("text", "= rendered: in 4 places: a, b, c and 1 more"),
         ("json", '"rendered_in": [\n        "a",'),
@@ -207,7 +207,7 @@ def test_equal_findings_are_counted_so_that_every_fingerprint_is_unique() -> Non
         ("markdown", "*Rendered in:* "),
     ],
 )
-def test_what_is_seen_as_it_is_rendered_names_the_roots(name: str, said: str) -> None:
+def test_what_is_seen_as_it_is_rendered_names_the_roots(name: str, words: str) -> None:
     seen = finding()._replace(rendered=("a", "b", "c", "d"))
-    assert said in rendered(name, report(seen))
-    assert said not in rendered(name, report(finding()))
+    assert words in rendered(name, report(seen))
+    assert words not in rendered(name, report(finding()))

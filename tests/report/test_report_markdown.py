@@ -36,12 +36,12 @@ def test_errors_come_first_and_each_finding_is_one_row() -> None:
     assert severities == ["**error**", "**error**", "warning", "warning", "info"]
 
 
-def test_where_it_is_rendered_is_said_up_to_a_few_places() -> None:
+def test_where_it_is_rendered_is_reported_up_to_a_few_places() -> None:
     text = rendered("markdown", report(finding()._replace(rendered=("a", "b", "c", "<d>", "e"))))
     assert "*Rendered in:* <code>a</code>, <code>b</code>, <code>c</code> and 2 more" in text
 
 
-def test_what_stands_in_backticks_is_code() -> None:
+def test_what_is_in_backticks_is_code() -> None:
     (row,) = rows(rendered("markdown", report(finding("the value of `ssd` must be a string", help='Quote it: `"true"`.'))))
     assert cells(row)[2] == "the value of <code>ssd</code> must be a string<br>*Help:* Quote it: <code>&#34;true&#34;</code>."
 

@@ -56,7 +56,7 @@ def test_a_result_points_at_its_rule() -> None:
     assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in known)
 
 
-def test_only_rules_of_which_something_was_found_are_described() -> None:
+def test_only_rules_with_findings_are_described() -> None:
     """All pages together are a quarter of a megabyte."""
     assert run_of()["tool"]["driver"]["rules"] == []
     assert [rule["id"] for rule in run_of(finding(rule=RULES[1].name))["tool"]["driver"]["rules"]] == [RULES[1].name]
@@ -72,7 +72,7 @@ def test_a_rule_is_described_by_its_page() -> None:
     (rule,) = run_of(finding(rule=RULES[0].name))["tool"]["driver"]["rules"]
     assert rule["shortDescription"] == {"text": "A term of pod (anti-)affinity has no topology key."}
     assert rule["fullDescription"] == {"text": "The API server refuses it: a term without a key spans nothing."}
-    assert rule["help"] == {"text": "Name the node label that tells the domains apart.", "markdown": RULES[0].page}
+    assert rule["help"] == {"text": "Name the node label that distinguishes the domains.", "markdown": RULES[0].page}
     assert rule["defaultConfiguration"] == {"level": "error"}
     assert rule["properties"] == {"category": "admission", "tags": ["kubernetes", "admission"]}
 

@@ -17,7 +17,7 @@ def shown(source: str, span: Span) -> str:
     return "\n".join(output.split("\n")[3:-1])
 
 
-def test_carets_stand_under_the_span() -> None:
+def test_carets_are_under_the_span() -> None:
     assert shown("kind: Pod\nspec: {}\n", Span(2, 7, 2, 9)) == (
         "2 | spec: {}\n"
         "  |       ^^"
@@ -67,7 +67,7 @@ def test_a_block_has_a_rail_beside_it() -> None:
     )  # fmt: skip
 
 
-def test_the_rail_starts_under_the_key_when_something_stands_before_the_block() -> None:
+def test_the_rail_starts_under_the_key_when_something_is_before_the_block() -> None:
     assert shown("a: {b: 1,\n    c: 2}\n", Span(1, 4, 2, 10)) == (
         "1 |   a: {b: 1,\n"
         "  |  ____^\n"

@@ -51,7 +51,7 @@ def test_counts_of_severities_that_did_not_occur_are_left_out() -> None:
     assert output.endswith("\nFound 1 error, 2 info. Read 3 documents in 2 files.\n")
 
 
-def test_what_was_passed_over_is_said_and_of_which_kinds_when_asked() -> None:
+def test_skipped_documents_are_reported_with_their_kinds_when_asked() -> None:
     summary = NOTHING._replace(passed=(("KubeVirt", 2), ("ConfigMap", 1)))
     assert summary_of(summary) == "No findings. Read 3 documents in 2 files, skipped 3 of other kinds.\n"
     assert summary_of(summary._replace(documents=0)) == "No manifest found in 2 files; skipped 3 documents of other kinds.\n"
@@ -112,7 +112,7 @@ def test_hints_that_come_many_times_are_one_line() -> None:
     assert [line for line in lines if "hint" in line] == [
         "info[empty-topology-key]: hint 0 (0.yaml:1:1; 4 times in 4 files, `-v` shows all)"
     ]
-    assert lines.index("error[empty-topology-key]: wrong") == 0, "what must be mended stands alone"
+    assert lines.index("error[empty-topology-key]: wrong") == 0, "what must be fixed is in its own block"
 
 
 def test_a_few_hints_and_all_with_verbose_are_shown_one_by_one() -> None:

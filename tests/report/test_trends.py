@@ -14,7 +14,7 @@ from afflint.report.trends.model import Trend, heads, rows, summary, tables
 
 FINDINGS, VIOLATIONS = TRENDS
 ALONE = STANDING._replace(policies=(), workloads=0, trends=(FINDINGS,))
-EVIL = ("</svg><script>alert(1)</script>", "\"onload='x' <b>", "\u202e\x1b[2J", "| a | b |\n", "@somebody ![x](http://x)")
+EVIL = ("</svg><script>alert(1)</script>", "\"onload='x' <b>", "\u202e\x1b[2J", "| a | b |\n", "@someone ![x](http://x)")
 
 
 def test_a_sentence_says_what_the_last_report_changed() -> None:
@@ -96,10 +96,10 @@ def test_without_policies_the_report_is_about_trends_only() -> None:
 
 def test_a_long_history_shows_the_newest_reports() -> None:
     many = Trend("findings", tuple(point(f"2026-01-{day:02}", {"a": day, "b": 1}, {}, errors=1) for day in range(1, 29)))
-    told = "".join(text.render(ALONE._replace(trends=(many,))))
-    assert "2026-01-28" in told
-    assert "2026-01-16 " not in told.partition("rule")[0]
-    assert "  and 16 earlier (`-v` shows all)\n" in told
+    rendered_text = "".join(text.render(ALONE._replace(trends=(many,))))
+    assert "2026-01-28" in rendered_text
+    assert "2026-01-16 " not in rendered_text.partition("rule")[0]
+    assert "  and 16 earlier (`-v` shows all)\n" in rendered_text
     assert "2026-01-16 " in "".join(text.render(ALONE._replace(trends=(many,)), verbose=True))
 
 
@@ -113,9 +113,9 @@ def test_names_from_reports_stay_text(word: str) -> None:
     evil, harmless = (ALONE._replace(trends=(trend(name),)) for name in (word, "harmless"))
     tags = [[(tag, sorted(attributes)) for tag, attributes in Page("".join(page.render(each))).tags] for each in (evil, harmless)]
     assert tags[0] == tags[1]
-    told = "".join(text.render(evil))
-    assert all(char == "\n" or char.isprintable() for char in told)
-    assert told.count("\n") == "".join(text.render(harmless)).count("\n")
+    rendered_text = "".join(text.render(evil))
+    assert all(char == "\n" or char.isprintable() for char in rendered_text)
+    assert rendered_text.count("\n") == "".join(text.render(harmless)).count("\n")
     marked = "".join(markdown.render(evil))
     assert marked.count("\n") == "".join(markdown.render(harmless)).count("\n")
     assert not re.search(r"<script|!\[|^[^<]*@", marked)

@@ -1,4 +1,4 @@
-"""The scheduler once more, written for likeness to its rules alone: every question goes over all nodes and all pods anew.
+"""The scheduler written a second time, as a literal copy of its rules: every question goes over all nodes and all pods.
 
 Takes clusters and pods as plain data. What it shares with the real thing is the matching of one selector and one toleration.
 """
@@ -54,9 +54,9 @@ class NaiveScheduler:
             "NodeResourcesFit": self.least_allocated_scores(pod, good),
             "NodeResourcesBalancedAllocation": self.balance_scores(pod, good),
         }
-        said = {plugin: score for plugin, score in scores.items() if score is not None}
-        total = {name: sum(score[name] * WEIGHTS.get(plugin, 2) for plugin, score in said.items()) for name in good}
-        return feasible, reason, said, total, None
+        given = {plugin: score for plugin, score in scores.items() if score is not None}
+        total = {name: sum(score[name] * WEIGHTS.get(plugin, 2) for plugin, score in given.items()) for name in good}
+        return feasible, reason, given, total, None
 
     # --- filters
 

@@ -158,7 +158,7 @@ def test_a_verdict_is_that_of_the_naive_scheduler(nodes: list[Object], pods: lis
 @often
 @given(nodes(), running(), st.lists(incoming, min_size=2, max_size=4), services)
 def test_a_run_is_that_of_the_naive_scheduler(nodes: list[Object], pods: list[Object], new: list[Object], services: list[Object]) -> None:
-    """The counts that are kept up from pod to pod are those of counting anew before each pod."""
+    """The counts that are updated after each pod equal those of counting again before each pod."""
     present = list(pods)
     placements = {}
     for number, each in enumerate(new):
@@ -180,9 +180,9 @@ def test_losing_nodes_is_never_having_had_them(
     cluster = cluster_of(nodes, pods, services)
     cluster.evaluate(new)  # whatever this remembers must not leak into the smaller cluster
     rest = cluster.without(lost.intersection(cluster.nodes))
-    anew = cluster_of([each for each in nodes if each["metadata"]["name"] not in lost], pods, services)
-    assert rest.evaluate(new) == anew.evaluate(new)
-    assert rest.pods == anew.pods
+    recomputed = cluster_of([each for each in nodes if each["metadata"]["name"] not in lost], pods, services)
+    assert rest.evaluate(new) == recomputed.evaluate(new)
+    assert rest.pods == recomputed.pods
 
 
 @often

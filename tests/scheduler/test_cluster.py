@@ -80,7 +80,7 @@ class TestLosingNodes:
         assert cluster.nodes == ("n1", "n2", "n3")
         assert rest.feasible_nodes(pod("new", **ALONE)) == ["n3"]
 
-    def test_evicted_pods_can_be_scheduled_anew(self) -> None:
+    def test_evicted_pods_can_be_scheduled_again(self) -> None:
         dying = pod("dying", on="n2")
         dying["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z"
         cluster = Cluster(nodes=NODES, pods=[*self.pods, dying])
@@ -94,7 +94,7 @@ class TestLosingNodes:
         cluster.bind(pod("web-0", WEB), "n1")
         assert cluster.without(["n3"]).feasible_nodes(pod("new", **ALONE)) == ["n2"]
 
-    def test_a_lost_zone_is_no_domain_any_more(self) -> None:
+    def test_a_lost_zone_is_not_a_domain_any_more(self) -> None:
         constraint = {"topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": app("web")}
         new = pod("new", WEB, topologySpreadConstraints=[constraint])
         cluster = Cluster(nodes=NODES, pods=self.pods)
@@ -103,7 +103,7 @@ class TestLosingNodes:
 
 
 class TestRuns:
-    def test_ties_go_to_the_smallest_name_and_are_told(self) -> None:
+    def test_ties_go_to_the_smallest_name_and_are_reported(self) -> None:
         run = Cluster(nodes=zoned(n2="a", n10="a", n1="a")).schedule([pod("a")])
         assert run.placements == {"a": "n1"}
         assert run.best == {"a": ("n1", "n10", "n2")}
@@ -114,7 +114,7 @@ class TestRuns:
         assert cluster.pods == {}
         assert set(run.cluster.pods) == {("default", "a"), ("default", "b")}
 
-    def test_a_pod_without_a_place_is_passed_over(self) -> None:
+    def test_a_pod_without_a_place_is_skipped(self) -> None:
         run = Cluster(nodes=NODES).schedule([pod("a", affinity=node_terms("disk Exists")), pod("b")])
         assert run.placements == {"b": "n1"}
         assert run.unschedulable == {"a": dict.fromkeys(("n1", "n2", "n3"), "NodeAffinity")}
@@ -133,7 +133,7 @@ class TestRuns:
         assert set(run.settled.unschedulable) == {"stuck"}
         assert run.rounds == 4
 
-    def test_pods_that_share_a_name_are_told_apart_by_namespace(self) -> None:
+    def test_pods_that_share_a_name_are_distinguished_by_namespace(self) -> None:
         run = Cluster(nodes=NODES).schedule([pod("a"), pod("a", namespace="other"), pod("b", namespace="other")])
         assert run.placements == {"default/a": "n1", "other/a": "n1", "b": "n1"}
 

@@ -124,7 +124,7 @@ PERFORMANCE = "performance In high"
 
 
 def workers() -> list[Object]:
-    """A control plane and three zones of two workers each, the second of which is a fast one."""
+    """A control plane and three zones of two workers each; the second one of a zone is fast."""
     nodes = [node("control-plane", {HOST: "control-plane"}, taints=["node-role.kubernetes.io/control-plane:NoSchedule"])]
     for zone, (plain, fast) in {"north": ("w1", "w2"), "south": ("w3", "w4"), "west": ("w5", "w6")}.items():
         nodes += [node(plain, {HOST: plain, ZONE: zone}), node(fast, {HOST: fast, ZONE: zone, "performance": "high"})]

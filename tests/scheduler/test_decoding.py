@@ -1,4 +1,4 @@
-"""Objects that cannot be what they stand for are refused with a message that names them; a wrong verdict never comes of them."""
+"""Malformed objects are rejected with a message that names them; they never lead to a wrong verdict."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_a_better_node_is_better_however_full_it_is() -> None:
     assert set(placed(THREE, *[pod(f"p{number}", affinity=affinity) for number in range(3)]).values()) == {"n1"}
 
 
-def test_without_it_the_first_name_wins_and_the_ties_are_told() -> None:
+def test_without_it_the_first_name_wins_and_the_ties_are_reported() -> None:
     run = Cluster(THREE).schedule([pod("a"), pod("b")])
     assert run.placements == {"a": "n1", "b": "n1"}
     assert run.best["b"] == ("n1", "n2", "n3")

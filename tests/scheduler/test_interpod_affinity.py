@@ -73,7 +73,7 @@ class TestRequiredAntiAffinity:
         assert cluster.feasible_nodes(pod("db", {"app": "db"})) == ["n1", "n2", "n3", "n4"]
 
     @pytest.mark.parametrize("selector, feasible", [(None, ["n1", "n2", "n3", "n4"]), ({}, ["n2", "n3", "n4"])])
-    def test_an_absent_selector_matches_nobody_and_an_empty_one_everybody(self, selector: Object | None, feasible: list[str]) -> None:
+    def test_an_absent_selector_matches_no_pod_and_an_empty_one_every_pod(self, selector: Object | None, feasible: list[str]) -> None:
         assert allowed(list(self.running), pod(affinity=apart(term(HOST, selector)))) == feasible
 
     def test_pods_being_deleted_still_keep_others_away_and_finished_ones_do_not(self) -> None:

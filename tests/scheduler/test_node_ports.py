@@ -82,7 +82,7 @@ def test_replicas_fill_one_node_each() -> None:
     assert run.unschedulable == {"web-2": {"n1": "NodePorts", "n2": "NodePorts"}}
 
 
-def test_a_port_that_is_no_number_is_refused() -> None:
+def test_a_port_that_is_not_a_number_is_refused() -> None:
     with pytest.raises(InventoryError) as caught:
         Cluster(NODES).evaluate(with_ports("web", {"hostPort": "80"}))
     assert str(caught.value) == "Pod 'default/web': spec.containers[0].ports[0].hostPort is a string, not an integer"

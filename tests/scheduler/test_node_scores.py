@@ -50,7 +50,7 @@ class TestNodeAffinity:
         for weight in (1, 100):
             assert evaluate(list(self.nodes), affinity=node_preferences((weight, "zone In east"))).scores["NodeAffinity"]["n1"] == 100
 
-    def test_a_pod_whose_preferences_nobody_meets_is_scheduled_all_the_same(self) -> None:
+    def test_a_pod_whose_preferences_no_node_meets_is_scheduled(self) -> None:
         verdict = evaluate(list(self.nodes), affinity=node_preferences((75, "zone In west")))
         assert all(verdict.feasible.values())
         assert verdict.scores["NodeAffinity"] == {"n1": 0, "n2": 0, "n3": 0}

@@ -56,7 +56,7 @@ class TestNames:
         assert profile_names({"profiles": [{}, {"schedulerName": "packing"}]}) == ["packing"]
 
     @pytest.mark.parametrize("data", [{"profiles": 7}, {"profiles": [None]}, {"profiles": {"schedulerName": "a"}}])
-    def test_other_types_are_no_profiles(self, data: Object) -> None:
+    def test_other_types_are_not_profiles(self, data: Object) -> None:
         assert profile_names(data) == [DEFAULT]
 
 

@@ -113,7 +113,7 @@ def test_every_answer_between_changes_is_that_of_the_naive_scheduler(
         judged = cluster.judge(compiled)
         assert {name: plugin for name, plugin in zip(cluster.nodes, judged.rejections, strict=True) if plugin} == verdict.reason
         assert {name: rating.total for name, rating in zip(cluster.nodes, judged.ratings, strict=True) if rating} == verdict.total
-        # On any node, as a change by somebody else, or away again.
+        # On any node, as a change from outside, or away again.
         unbind = data.draw(st.booleans(), label="unbind")
         if present and unbind:
             gone = data.draw(some(present), label="gone")

@@ -140,7 +140,7 @@ class TestSoftConstraints:
         both = (spread(ZONE, app("web"), when="ScheduleAnyway"), spread(HOST, app("web"), when="ScheduleAnyway"))
         assert scores(nodes, web("n3"), *both) == {"n1": 100, "n2": 100, "n3": 0}
 
-    def test_host_names_stand_for_nodes_even_where_two_share_one(self) -> None:
+    def test_host_names_count_as_nodes_even_where_two_share_one(self) -> None:
         twins = [node("n1", {HOST: "same"}), node("n2", {HOST: "same"})]
         assert scores(twins, web("n1"), spread(HOST, app("web"), when="ScheduleAnyway")) == {"n1": 0, "n2": 100}
 

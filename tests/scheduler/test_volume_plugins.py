@@ -20,7 +20,7 @@ def in_zone(*zones: str, key: str = ZONE) -> Object:
 
 
 def volume(name: str, affinity: Object | None = None, *, size: str = "10Gi", labels: Object | None = None, **spec: Any) -> Object:
-    """A PersistentVolume of the class ``local`` that nobody has claimed, unless the spec says otherwise."""
+    """A PersistentVolume of the class ``local`` without a claim, unless the spec has one."""
     whole = {"storageClassName": "local", "capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], **spec}
     if affinity is not None:
         whole["nodeAffinity"] = affinity
@@ -263,7 +263,7 @@ class TestRestrictions:
 
 
 class TestLimits:
-    def test_a_node_attaches_only_so_many_volumes(self) -> None:
+    def test_a_node_attaches_a_limited_number_of_volumes(self) -> None:
         claims = [claim(f"c{number}", to=f"v{number}", storageClassName="fast") for number in range(3)]
         volumes = [volume(f"v{number}", csi=disk(f"d{number}")) for number in range(3)]
         runs = [with_claims("old", "c0", "c1", nodeName="n1")]

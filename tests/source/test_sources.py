@@ -168,7 +168,7 @@ def test_exclusion_and_inclusion_are_asked_about_absolute_paths(tree: Tree, tmp_
     assert names("vendor", excluded=excluded) == ["vendor/b.yaml"]
 
 
-# Globs, for whoever quotes them.
+# Globs, in case the user quotes them.
 
 
 def test_globs_expand_as_in_a_shell(tree: Tree, tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_name_with_wildcards_in_it_is_a_name(tree: Tree) -> None:
     assert names("[a].yaml") == ["[a].yaml"]
 
 
-# Links and other things that are no files.
+# Links and other entries that are not files.
 
 
 def test_links_to_files_are_read_and_links_to_folders_are_not_followed(tree: Tree) -> None:
@@ -290,7 +290,7 @@ def test_folders_nested_beyond_the_longest_path_do_not_end_the_run(tree: Tree, m
         monkeypatch.chdir(tmp_path)
         found = names()
         assert "z.yaml" in found
-        # The folder that cannot be opened stands in the list: reading it says why.
+        # The folder that cannot be opened is in the list: reading it shows why.
         with pytest.raises(OSError):
             read_bytes(Source("", found[-1]))
         assert names("**/z.yaml") == ["z.yaml"]

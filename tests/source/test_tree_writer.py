@@ -192,7 +192,7 @@ def test_whatever_the_names_are_everything_stays_inside(
 # Limits.
 
 
-def test_a_tree_has_at_most_so_many_entries(tmp_path: Path) -> None:
+def test_a_tree_has_a_limited_number_of_entries(tmp_path: Path) -> None:
     with writing(str(tmp_path), TreeLimits("the commit", entries=3)) as tree:
         assert all(tree.write(f"{number}.yaml", b"") for number in range(3))
         with pytest.raises(TreeError, match="the commit has more than 3 files"):

@@ -98,7 +98,7 @@ class Emitter:
             self._block(value, path, indent + 1 + width, inline=True)
         else:
             self._end_line()
-            # A list may stand below its key without being indented.
+            # A list may be below its key without being indented.
             least = 0 if in_map and isinstance(value, list) else 1
             self._block(value, path, indent + self._draw(st.integers(least, 4)))
 

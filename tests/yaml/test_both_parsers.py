@@ -104,7 +104,7 @@ def in_python() -> Iterator[None]:
 
 def events(parser: Any, text: bytes) -> list[tuple[object, ...]]:
     """What a parser says of a text: each event with its place, and what is wrong in the end."""
-    told: list[tuple[object, ...]] = []
+    results: list[tuple[object, ...]] = []
     try:
         parsing = parser(text)
         while parsing.check_event():
@@ -115,19 +115,19 @@ def events(parser: Any, text: bytes) -> list[tuple[object, ...]]:
             places = () if kind == "DocumentStartEvent" else (event.start_mark.index,)
             if not kind.endswith("StartEvent"):
                 places += (event.end_mark.index,)
-            told.append((kind, *(getattr(event, name, None) or "" for name in names), *places))
+            results.append((kind, *(getattr(event, name, None) or "" for name in names), *places))
     except YAMLError as error:
         mark, context = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
         if mark is None:
             return [("not text", error.position)]  # type: ignore[attr-defined]
         # A context that is the place itself says nothing more.
         began = (context.index, context.line) if context is not None and context.index != mark.index else None
-        told.append((type(error).__name__, error.problem, mark.index, mark.line, began))  # type: ignore[attr-defined]
-    return told
+        results.append((type(error).__name__, error.problem, mark.index, mark.line, began))  # type: ignore[attr-defined]
+    return results
 
 
 def described(text: bytes) -> tuple[object, ...]:
-    """All that is made of a document: its data, its problem, its repeated keys, what stands behind it, and each node with its place."""
+    """All that is made of a document: its data, its problem, its repeated keys, what is behind it, and each node with its position."""
     document = read(text, 0, 0)
     nodes = [
         (type(node).__name__, str(node.ctag), node.start_mark.index, node.end_mark.index)
@@ -143,7 +143,7 @@ def assert_same(text: bytes) -> None:
 
 
 def fixtures() -> list[bytes]:
-    """The manifests of the examples, and what stands above."""
+    """The manifests of the examples, and the texts above."""
     files = sorted((ROOT / "examples").rglob("*.yaml"))
     assert len(files) > 10
     return [*(path.read_bytes() for path in files), *(text.encode() for text in (*WRITTEN, *WRONG)), *NO_TEXT]
@@ -229,7 +229,7 @@ def test_all_recorded_manifests_are_read_alike() -> None:
 def test_real_manifests_are_read_alike() -> None:
     corpus = SHARED / "corpus"
     if not corpus.exists():
-        pytest.skip("real manifests are not at hand")
+        pytest.skip("real manifests are not available")
     files = sorted(corpus.rglob("*.y*ml"))
     for path in files[:: max(1, len(files) // 150)]:
         text = path.read_bytes()
@@ -243,8 +243,8 @@ def test_the_command_finds_the_same_without_libyaml(tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("apiVersion: v1\nkind: Pod\nspec: [b\n")
     without = clean_environment(PYTHONPATH=str(tmp_path))
     command = [sys.executable, "-m", "afflint", "check", str(ROOT / "examples"), "broken.yaml", "--format", "json"]
-    told = [json.loads(run(command, tmp_path, environment=each, expect=1)) for each in (clean_environment(), without)]
-    assert told[0]["findings"] == told[1]["findings"]
-    assert any(each["rule"] == "unreadable-manifest" for each in told[1]["findings"])
+    results = [json.loads(run(command, tmp_path, environment=each, expect=1)) for each in (clean_environment(), without)]
+    assert results[0]["findings"] == results[1]["findings"]
+    assert any(each["rule"] == "unreadable-manifest" for each in results[1]["findings"])
     probe = [sys.executable, "-c", "from afflint.yaml.binding import binding; print(binding)"]
     assert run(probe, tmp_path, environment=without) == "None\n"

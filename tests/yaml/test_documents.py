@@ -284,7 +284,7 @@ def test_characters_beyond_the_first_plane_in_json_escapes() -> None:
     assert data(text) == {"a": "x\U0001f600y", "b": "\ufffd", "c": "\\ud83d", "d": "e"}
     assert shown(text, ("a",)) == '1:7 "x\\ud83d\\ude00y"'
     assert shown(text, ("d",)) == f'1:{text.index("e", 60)} "e"'
-    # In YAML that is no JSON, Go refuses them.
+    # In YAML that is not JSON, Go rejects them.
     assert fault('a: "\\ud83d\\ude00"')[0] == "an escape that is not a Unicode character"
 
 
@@ -322,7 +322,7 @@ def test_a_syntax_error_says_what_is_wrong_and_where(text: str, line: int, colum
 def test_aliases_are_expanded() -> None:
     text = "a: &x {b: 1}\nc: *x\nd: [*x, *x]\n&k e: f\ng: *k\n"
     assert data(text) == {"a": {"b": 1}, "c": {"b": 1}, "d": [{"b": 1}, {"b": 1}], "e": "f", "g": "e"}
-    # What an alias stands for lies where it is written.
+    # The position of an aliased value is that of its anchor.
     assert shown(text, ("c", "b")) == "1:11 1"
     assert shown(text, ("c",)) == "2:1 c"
     assert shown(text, ("g",)) == "4:4 e"
@@ -642,7 +642,7 @@ def test_when_memory_runs_out_that_is_a_problem_of_the_document(monkeypatch: pyt
     assert fault("a: &b 1") == ("the document needs more memory than is available", 1, 1)
 
 
-# Long Lists are read item by item; nobody should notice.
+# Long Lists are read item by item, with the same result.
 
 ITEM = """\
 kind: Pod

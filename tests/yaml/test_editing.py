@@ -30,7 +30,7 @@ def offered(text: str, *edits: SymbolicEdit, line: int = 0) -> tuple[Edit, ...] 
     return resolve(document, edits)
 
 
-def mended(text: str, *edits: SymbolicEdit) -> str | None:
+def fixed(text: str, *edits: SymbolicEdit) -> str | None:
     """The text with these edits made; None where they are not offered."""
     text = textwrap.dedent(text)
     found = offered(text, *edits)
@@ -38,11 +38,11 @@ def mended(text: str, *edits: SymbolicEdit) -> str | None:
 
 
 def became(before: str, edit: SymbolicEdit, after: str) -> bool:
-    return mended(before, edit) == textwrap.dedent(after)
+    return fixed(before, edit) == textwrap.dedent(after)
 
 
 class TestOneWord:
-    """A scalar or a key that is one word is replaced where it stands; nothing is read again for that."""
+    """A scalar or a key that is one word is replaced in place; nothing is read again for that."""
 
     def test_scalars_of_one_word(self) -> None:
         text = "a: one\nb: 'two'\nc: &c three\nd: *c\ne: !!str four\nf: >\n  five\ng: six\n  seven\nh: &h {i: eight}\nj: *h\n&k l: nine\n"
@@ -88,24 +88,24 @@ class TestOneWord:
         ],
     )
     def test_quotes_stay_or_come_where_the_value_needs_them(self, written: str, value: object, text: str) -> None:
-        assert mended(f"a: {written}  # why\n", Replace(("a",), value)) == f"a: {text}  # why\n"
+        assert fixed(f"a: {written}  # why\n", Replace(("a",), value)) == f"a: {text}  # why\n"
         assert yaml.read(f"a: {text}\n".encode(), 0, 0).data == {"a": value}
 
     def test_between_braces(self) -> None:
-        assert mended("{a: one}", Replace(("a",), "x:y")) == '{a: "x:y"}'
-        assert mended('{"a": 5}', Replace(("a",), "five")) == '{"a": "five"}'
-        assert mended('{"a": ["b", 5]}', Replace(("a", 1), "five")) == '{"a": ["b", "five"]}'
+        assert fixed("{a: one}", Replace(("a",), "x:y")) == '{a: "x:y"}'
+        assert fixed('{"a": 5}', Replace(("a",), "five")) == '{"a": "five"}'
+        assert fixed('{"a": ["b", 5]}', Replace(("a", 1), "five")) == '{"a": ["b", "five"]}'
 
     def test_a_value_without_text(self) -> None:
-        assert mended("a: one\n", Replace(("a",), "\ud800")) is None
-        assert mended("a: one\n", Replace(("a",), float("nan"))) is None
+        assert fixed("a: one\n", Replace(("a",), "\ud800")) is None
+        assert fixed("a: one\n", Replace(("a",), float("nan"))) is None
 
     def test_keys(self) -> None:
-        assert mended("'a': one\n", Rename(("a",), "b")) == "'b': one\n"
-        assert mended("a: one\n", Rename(("a",), "true")) == '"true": one\n'
-        assert mended("a: one\nb: two\n", Rename(("a",), "b")) is None
-        assert mended("a: one\na: two\n", Rename(("a",), "b")) is None, "the other one would stay"
-        assert mended("a: one\n", Rename(("a",), "k" * 2000)) is None
+        assert fixed("'a': one\n", Rename(("a",), "b")) == "'b': one\n"
+        assert fixed("a: one\n", Rename(("a",), "true")) == '"true": one\n'
+        assert fixed("a: one\nb: two\n", Rename(("a",), "b")) is None
+        assert fixed("a: one\na: two\n", Rename(("a",), "b")) is None, "the other one would stay"
+        assert fixed("a: one\n", Rename(("a",), "k" * 2000)) is None
 
 
 class TestInsert:
@@ -153,32 +153,32 @@ class TestInsert:
 
     @pytest.mark.parametrize("nothing", ["", " {}", " null", " ~"])
     def test_into_what_is_empty(self, nothing: str) -> None:
-        assert mended(f"metadata:\n  labels:{nothing}\n", Insert(("metadata", "labels"), "app", "web")) == (
+        assert fixed(f"metadata:\n  labels:{nothing}\n", Insert(("metadata", "labels"), "app", "web")) == (
             "metadata:\n  labels:\n    app: web\n"
         )
-        assert mended(f"metadata:\n  labels:{nothing}  # none\n", Insert(("metadata", "labels"), "app", "web")) == (
+        assert fixed(f"metadata:\n  labels:{nothing}  # none\n", Insert(("metadata", "labels"), "app", "web")) == (
             "metadata:\n  labels:  # none\n    app: web\n"
         )
-        assert mended(f"metadata: {{labels:{nothing or ' '}}}\n", Insert(("metadata", "labels"), "app", "web")) == (
+        assert fixed(f"metadata: {{labels:{nothing or ' '}}}\n", Insert(("metadata", "labels"), "app", "web")) == (
             "metadata: {labels: {app: web}}\n"
         )
-        assert mended(f"items:\n  -{nothing}\n", Insert(("items", 0), "app", "web")) == "items:\n  - app: web\n"
+        assert fixed(f"items:\n  -{nothing}\n", Insert(("items", 0), "app", "web")) == "items:\n  - app: web\n"
 
     def test_between_braces(self) -> None:
-        assert mended("labels: {app: web}  # all\n", Insert(("labels",), "tier", "x:y")) == 'labels: {app: web, tier: "x:y"}  # all\n'
-        assert mended("labels: {app: web}\n", Insert(("labels",), "A?", "b")) == 'labels: {app: web, "A?": b}\n'
-        assert mended("labels: {app: web}\n", Insert(("labels",), "tier", "front", before="app")) == "labels: {tier: front, app: web}\n"
-        assert mended("labels: {app: web,}\n", Insert(("labels",), "tier", "front")) is None
+        assert fixed("labels: {app: web}  # all\n", Insert(("labels",), "tier", "x:y")) == 'labels: {app: web, tier: "x:y"}  # all\n'
+        assert fixed("labels: {app: web}\n", Insert(("labels",), "A?", "b")) == 'labels: {app: web, "A?": b}\n'
+        assert fixed("labels: {app: web}\n", Insert(("labels",), "tier", "front", before="app")) == "labels: {tier: front, app: web}\n"
+        assert fixed("labels: {app: web,}\n", Insert(("labels",), "tier", "front")) is None
 
     def test_a_first_key_behind_a_dash(self) -> None:
-        assert mended("- name: a\n  image: b\n", Insert((0,), "kind", "c", before="name")) == "- kind: c\n  name: a\n  image: b\n"
+        assert fixed("- name: a\n  image: b\n", Insert((0,), "kind", "c", before="name")) == "- kind: c\n  name: a\n  image: b\n"
 
     def test_a_list_has_its_dashes_where_the_others_have_theirs(self) -> None:
         values = {"terms": [{"key": "a", "values": ["b", "c"]}, "d"]}
-        assert mended("a:\n- x\nb:\n  c: y\n", Insert(("b",), "d", values)) == (
+        assert fixed("a:\n- x\nb:\n  c: y\n", Insert(("b",), "d", values)) == (
             "a:\n- x\nb:\n  c: y\n  d:\n    terms:\n    - key: a\n      values:\n      - b\n      - c\n    - d\n"
         )
-        assert mended("a:\n  - x\n", Insert((), "b", ["c"])) == "a:\n  - x\nb:\n  - c\n"
+        assert fixed("a:\n  - x\n", Insert((), "b", ["c"])) == "a:\n  - x\nb:\n  - c\n"
 
     def test_items(self) -> None:
         assert became(
@@ -204,11 +204,11 @@ class TestInsert:
                   operator: Exists
             """,
         )
-        assert mended("- - a\n  - b\n", Insert((0,), 0, "c")) == "- - c\n  - a\n  - b\n"
-        assert mended("values: [a, b]\n", Insert(("values",), 1, "c")) == "values: [a, c, b]\n"
+        assert fixed("- - a\n  - b\n", Insert((0,), 0, "c")) == "- - c\n  - a\n  - b\n"
+        assert fixed("values: [a, b]\n", Insert(("values",), 1, "c")) == "values: [a, c, b]\n"
 
     def test_at_the_end_of_a_file_without_a_last_line_break(self) -> None:
-        assert mended("a: 1", Insert((), "b", 2)) == "a: 1\nb: 2"
+        assert fixed("a: 1", Insert((), "b", 2)) == "a: 1\nb: 2"
 
     @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
     def test_with_the_line_ends_of_the_file(self, newline: str) -> None:
@@ -222,14 +222,14 @@ class TestInsert:
             before, after = (
                 json.dumps({"metadata": {"name": "web", **more}, "spec": {}}, indent=indent) for more in ({}, {"labels": labels})
             )
-            assert mended(before, Insert(("metadata",), "labels", labels)) == after
-        assert mended('{"a":{"b":1}}', Insert(("a",), "c", [1, "x"])) == '{"a":{"b":1,"c":[1,"x"]}}'
+            assert fixed(before, Insert(("metadata",), "labels", labels)) == after
+        assert fixed('{"a":{"b":1}}', Insert(("a",), "c", [1, "x"])) == '{"a":{"b":1,"c":[1,"x"]}}'
 
     def test_after_a_block_scalar(self) -> None:
-        assert mended("data:\n  a: |\n    # text\n    x\n\nb: 1\n", Insert(("data",), "c", "d")) == (
+        assert fixed("data:\n  a: |\n    # text\n    x\n\nb: 1\n", Insert(("data",), "c", "d")) == (
             "data:\n  a: |\n    # text\n    x\n  c: d\n\nb: 1\n"
         )
-        assert mended("data:\n  a: |+\n    x\n\nb: 1\n", Insert(("data",), "c", "d")) is None, "the blank line belongs to the text"
+        assert fixed("data:\n  a: |+\n    x\n\nb: 1\n", Insert(("data",), "c", "d")) is None, "the blank line belongs to the text"
 
     @pytest.mark.parametrize(
         "text",
@@ -253,13 +253,13 @@ class TestInsert:
         ],
     )
     def test_where_more_would_change(self, text: str) -> None:
-        assert mended(text, Insert(("a",), "c", 1)) is None
+        assert fixed(text, Insert(("a",), "c", 1)) is None
 
     def test_an_anchor_elsewhere_does_not_matter(self) -> None:
-        assert mended("a: &x 1\nb: *x\nc:\n  d: cat << EOF\n", Insert(("c",), "e", 1)) == "a: &x 1\nb: *x\nc:\n  d: cat << EOF\n  e: 1\n"
+        assert fixed("a: &x 1\nb: *x\nc:\n  d: cat << EOF\n", Insert(("c",), "e", 1)) == "a: &x 1\nb: *x\nc:\n  d: cat << EOF\n  e: 1\n"
 
     def test_what_is_there_already(self) -> None:
-        assert mended("a:\n  b: 1\n", Insert(("a",), "b", 2)) is None
+        assert fixed("a:\n  b: 1\n", Insert(("a",), "b", 2)) is None
 
 
 class TestRemove:
@@ -290,31 +290,31 @@ class TestRemove:
         )
 
     def test_comments_above_the_first_line_belong_to_the_whole_object(self) -> None:
-        assert mended("# the shop\nkind: Pod\nspec: {}\n", Remove(("kind",))) == "# the shop\nspec: {}\n"
+        assert fixed("# the shop\nkind: Pod\nspec: {}\n", Remove(("kind",))) == "# the shop\nspec: {}\n"
 
     def test_the_last_one(self) -> None:
         text = "metadata:\n  labels:  # few\n    # why\n    app: web\n  name: x\n"
-        assert mended(text, Remove(("metadata", "labels", "app"))) == "metadata:\n  labels: {}  # few\n  name: x\n"
-        assert mended(text, Remove(("metadata", "labels", "app"), prune=True)) == "metadata:\n  name: x\n"
-        assert mended("a:\n- b\n", Remove(("a", 0))) == "a: []\n"
-        assert mended("a:\n- - b\n", Remove(("a", 0, 0))) == "a:\n- []\n"
-        assert mended("a: {b: {c: d}}\n", Remove(("a", "b", "c"))) == "a: {b: {}}\n"
-        assert mended("a: 1\n", Remove(("a",))) is None
+        assert fixed(text, Remove(("metadata", "labels", "app"))) == "metadata:\n  labels: {}  # few\n  name: x\n"
+        assert fixed(text, Remove(("metadata", "labels", "app"), prune=True)) == "metadata:\n  name: x\n"
+        assert fixed("a:\n- b\n", Remove(("a", 0))) == "a: []\n"
+        assert fixed("a:\n- - b\n", Remove(("a", 0, 0))) == "a:\n- []\n"
+        assert fixed("a: {b: {c: d}}\n", Remove(("a", "b", "c"))) == "a: {b: {}}\n"
+        assert fixed("a: 1\n", Remove(("a",))) is None
 
     def test_items(self) -> None:
         text = "a:\n  - b: 1\n    c: 2\n  # the second\n  - d: 3\n"
-        assert mended(text, Remove(("a", 0))) == "a:\n  # the second\n  - d: 3\n"
-        assert mended(text, Remove(("a", 1))) == "a:\n  - b: 1\n    c: 2\n"
-        assert mended(text, Remove(("a", 0, "b"))) == "a:\n  - c: 2\n  # the second\n  - d: 3\n"
+        assert fixed(text, Remove(("a", 0))) == "a:\n  # the second\n  - d: 3\n"
+        assert fixed(text, Remove(("a", 1))) == "a:\n  - b: 1\n    c: 2\n"
+        assert fixed(text, Remove(("a", 0, "b"))) == "a:\n  - c: 2\n  # the second\n  - d: 3\n"
 
     def test_between_braces_with_its_comma(self) -> None:
-        assert mended("{a: 1, b: 2, c: 3}", Remove(("a",))) == "{b: 2, c: 3}"
-        assert mended("{a: 1, b: 2, c: 3}", Remove(("c",))) == "{a: 1, b: 2}"
-        assert mended('{\n  "a": [\n    1,\n    2\n  ],\n  "b": 3\n}\n', Remove(("a", 1))) == '{\n  "a": [\n    1\n  ],\n  "b": 3\n}\n'
-        assert mended("a: [\n  1,  # one\n  2\n]\n", Remove(("a", 1))) is None, "whose is the comment?"
+        assert fixed("{a: 1, b: 2, c: 3}", Remove(("a",))) == "{b: 2, c: 3}"
+        assert fixed("{a: 1, b: 2, c: 3}", Remove(("c",))) == "{a: 1, b: 2}"
+        assert fixed('{\n  "a": [\n    1,\n    2\n  ],\n  "b": 3\n}\n', Remove(("a", 1))) == '{\n  "a": [\n    1\n  ],\n  "b": 3\n}\n'
+        assert fixed("a: [\n  1,  # one\n  2\n]\n", Remove(("a", 1))) is None, "whose is the comment?"
 
     def test_an_anchor_that_is_used(self) -> None:
-        assert mended("a: &x 1\nb: *x\nc: 2\n", Remove(("a",))) is None
+        assert fixed("a: &x 1\nb: *x\nc: 2\n", Remove(("a",))) is None
 
 
 class TestMove:
@@ -345,21 +345,21 @@ class TestMove:
         )
 
     def test_block_scalars_and_comments_inside(self) -> None:
-        assert mended("a:\n  b:\n    c: |\n      x\n\n       y\n    # d\n    e: 'f'\ng: {}\n", Move(("a", "b"), ("g", "h"), "i")) == (
+        assert fixed("a:\n  b:\n    c: |\n      x\n\n       y\n    # d\n    e: 'f'\ng: {}\n", Move(("a", "b"), ("g", "h"), "i")) == (
             "a: {}\ng:\n  h:\n    i:\n      c: |\n        x\n\n         y\n      # d\n      e: 'f'\n"
         )
 
     def test_between_braces(self) -> None:
-        assert mended("a: {b: {c: d}, e: f}\ng:\n  h: 1\n", Move(("a", "b"), ("g",))) == "a: {e: f}\ng:\n  h: 1\n  b:\n    c: d\n"
-        assert mended("a:\n  b:\n    c: 1\n  d: 2\ng: {h: 1}\n", Move(("a", "b"), ("g",))) == "a:\n  d: 2\ng: {h: 1, b: {c: 1}}\n"
-        assert mended("a:\n  b:\n    c: 1  # why\n  d: 2\ng: {h: 1}\n", Move(("a", "b"), ("g",))) is None, "the comment has no place there"
+        assert fixed("a: {b: {c: d}, e: f}\ng:\n  h: 1\n", Move(("a", "b"), ("g",))) == "a: {e: f}\ng:\n  h: 1\n  b:\n    c: d\n"
+        assert fixed("a:\n  b:\n    c: 1\n  d: 2\ng: {h: 1}\n", Move(("a", "b"), ("g",))) == "a:\n  d: 2\ng: {h: 1, b: {c: 1}}\n"
+        assert fixed("a:\n  b:\n    c: 1  # why\n  d: 2\ng: {h: 1}\n", Move(("a", "b"), ("g",))) is None, "the comment has no place there"
 
     def test_merging(self) -> None:
         text = "labels:\n  # one\n  a: 'x'\n  b: 'z'\ntemplate:\n  labels:\n    b: z\n"
         after = "template:\n  labels:\n    b: z\n    # one\n    a: 'x'\n"
-        assert mended(text, Move(("labels",), ("template",), merge=True)) == after
-        assert mended("# all\n" + text, Move(("labels",), ("template",), merge=True)) == "# all\n" + after
-        assert mended(text.replace("b: 'z'", "b: 'z'  # why"), Move(("labels",), ("template",), merge=True)) is None, "a comment would go"
+        assert fixed(text, Move(("labels",), ("template",), merge=True)) == after
+        assert fixed("# all\n" + text, Move(("labels",), ("template",), merge=True)) == "# all\n" + after
+        assert fixed(text.replace("b: 'z'", "b: 'z'  # why"), Move(("labels",), ("template",), merge=True)) is None, "a comment would go"
 
 
 def test_edits_are_made_one_after_the_other() -> None:
@@ -379,15 +379,15 @@ class TestItemsOfAList:
 
     def test_in_block_style(self) -> None:
         assert offered(LIST, self.INSERT, line=5) == (Edit(Span(14, 1, 14, 1), "    labels:\n      app: web\n"),)
-        assert mended(LIST, Remove(("items", 1, "kind"))) == LIST.replace("- kind: Pod  # b\n  metadata", "- metadata")
-        assert mended(LIST, Remove(("items", 0))) == LIST.replace("- kind: Pod\n  metadata:\n    name: a\n", "")
+        assert fixed(LIST, Remove(("items", 1, "kind"))) == LIST.replace("- kind: Pod  # b\n  metadata", "- metadata")
+        assert fixed(LIST, Remove(("items", 0))) == LIST.replace("- kind: Pod\n  metadata:\n    name: a\n", "")
 
     @pytest.mark.parametrize("indent", [None, 2])
     def test_in_json(self, indent: int | None) -> None:
         data = yaml.read(LIST.encode(), 0, 0).data
         text = json.dumps(data, indent=indent)
         after = json.dumps(applied(data, [self.INSERT]), indent=indent)
-        assert mended(text, self.INSERT) == after
+        assert fixed(text, self.INSERT) == after
 
     @pytest.mark.parametrize("as_json", [False, True])
     def test_of_a_long_one(self, as_json: bool) -> None:
@@ -397,7 +397,7 @@ class TestItemsOfAList:
         found = resolve(document, [self.INSERT])
         assert found is not None
         assert found == offered(text, self.INSERT)
-        assert resolve(document, [Remove(("items", 1))]) is None, "nobody reads all of it again for that"
+        assert resolve(document, [Remove(("items", 1))]) is None, "it is not read again for that"
 
 
 # Any data, in any style, and any edits.
@@ -462,13 +462,13 @@ def test_whatever_is_offered_does_what_was_meant_and_nothing_else(value: Any, ne
         return
     event("some")
     assert list(offered) == sorted(offered)
-    mended = edited(head + text, offered)
-    assert mended.startswith(head)
-    again = yaml.read(mended[len(head) :].encode(), 1, head.count("\n"))
+    fixed = edited(head + text, offered)
+    assert fixed.startswith(head)
+    again = yaml.read(fixed[len(head) :].encode(), 1, head.count("\n"))
     assert (again.problem, again.duplicates) == (None, ())
     assert is_same(again.data, intended)
     if not any(isinstance(edit, Remove) for edit in edits):
-        assert mended.count(_COMMENT) == text.count(_COMMENT)
+        assert fixed.count(_COMMENT) == text.count(_COMMENT)
     if all(isinstance(edit, Insert) for edit in edits):
         gone = {stretch(head + text, edit.span).strip() for edit in offered}
         assert gone <= {"", "{}", "[]", "~", "null", "Null"}
@@ -499,12 +499,12 @@ def test_in_manifests_edits_are_offered_and_comments_stay(document: yaml.Documen
     found = resolve(document, [edit])
     event(f"{type(edit).__name__} {'none' if found is None else 'some'}")
     if isinstance(edit, Insert) and not _SHARED.search(text) and isinstance(find(document.data, edit.path), dict):
-        assert found is not None, "nothing here stands in the way of a new key"
+        assert found is not None, "a new key is possible here"
     if found is not None:
-        mended = edited(text, found)
-        assert is_same(yaml.read(mended.encode(), 0, 0).data, intended)
+        fixed = edited(text, found)
+        assert is_same(yaml.read(fixed.encode(), 0, 0).data, intended)
         if not isinstance(edit, Remove):
-            assert mended.count("#") >= text.count("#")
+            assert fixed.count("#") >= text.count("#")
 
 
 _SHARED = re.compile("[&*]")

@@ -90,7 +90,7 @@ WEB = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{na
 CONFIG = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: web}\ndata: {}\n"
 
 
-def mended(text: str) -> str:
+def fixed(text: str) -> str:
     return edited(text, [edit for each in CHECKER.check("a.yaml", text.encode()).found for edit in each.edits])
 
 
@@ -105,13 +105,13 @@ def test_a_second_object_in_a_document_is_one_finding_where_it_begins() -> None:
 
 
 def test_the_fix_inserts_the_separator() -> None:
-    assert mended(SERVICE + WEB + CONFIG) == f"{SERVICE}---\n{WEB}---\n{CONFIG}"
-    assert mended(f"{SERVICE}# The pods\n  # behind it.\n{WEB}") == f"{SERVICE}---\n# The pods\n  # behind it.\n{WEB}"
-    assert mended(f"---\r\n{SERVICE}{WEB}".replace("\n", "\r\n")) == f"---\r\r\n{SERVICE}---\n{WEB}".replace("\n", "\r\n").replace(
+    assert fixed(SERVICE + WEB + CONFIG) == f"{SERVICE}---\n{WEB}---\n{CONFIG}"
+    assert fixed(f"{SERVICE}# The pods\n  # behind it.\n{WEB}") == f"{SERVICE}---\n# The pods\n  # behind it.\n{WEB}"
+    assert fixed(f"---\r\n{SERVICE}{WEB}".replace("\n", "\r\n")) == f"---\r\r\n{SERVICE}---\n{WEB}".replace("\n", "\r\n").replace(
         "\r\r", "\r"
     )
     indented = "".join(f"  {line}\n" for line in (SERVICE + WEB).splitlines())
-    assert findings(mended(indented)) == []
+    assert findings(fixed(indented)) == []
 
 
 @pytest.mark.parametrize("key", ["spec: {}", "metadata: {name: b}", "kind: Pod", "apiVersion: v1"])

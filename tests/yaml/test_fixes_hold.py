@@ -82,7 +82,7 @@ def made_and_refused(texts: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
 
 
 def test_few_fixes_of_recorded_cases_are_offered_and_then_rejected() -> None:
-    """Only where another error shows once the first one is mended."""
+    """Only where another error shows once the first one is fixed."""
     made, refused = made_and_refused(case["yaml"] for case in cases("validation_cases.jsonl.gz"))
     print(made, refused)
     assert {"wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper"} <= made.keys()

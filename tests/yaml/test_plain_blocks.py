@@ -193,7 +193,7 @@ def test_the_value_of_a_line_belongs_to_one_document() -> None:
     assert data["c"] is not data["d"]["c"]
 
 
-def test_places_are_found_all_the_same() -> None:
+def test_places_are_still_found() -> None:
     document = read(USUAL.encode(), 0, 10)
     assert document.data == plain_blocks(USUAL.encode())
     assert document.locate(("spec", "replicas")) == (20, 13, 20, 14)

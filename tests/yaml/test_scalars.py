@@ -35,7 +35,7 @@ INTEGERS = {
     "0b11": 3,
     "0B11": 3,
     "-0b11": -3,
-    # Underscores count for nothing, wherever they stand behind the first character.
+    # Underscores count for nothing, anywhere behind the first character.
     "1_000": 1000,
     "1__0": 10,
     "1_": 1,
@@ -64,7 +64,7 @@ FLOATS = {
     # With an 8 or a 9 it is not octal, and a float has no octal.
     "08": 8.0,
     "09.5": 9.5,
-    # After a leading point underscores have to stand between digits.
+    # After a leading point underscores have to be between digits.
     ".1_5": 0.15,
     # What no integer holds.
     "18446744073709551616": 1.8446744073709552e19,
@@ -117,7 +117,7 @@ STRINGS = [
     ".1e400",
     "9" * 5000,
     "0x1" + "F" * 16,
-    # Digits of other scripts are no digits.
+    # Digits of other scripts are not digits.
     "\u0661",
     "1\u0662",
     "\u00b2",

@@ -46,7 +46,7 @@ class TestDeletionCost:
             f'invalid-annotation the pod-deletion-cost `""` is not an integer{late}'
         ]
 
-    def test_where_kubevirt_refuses_the_null_that_is_said(self) -> None:
+    def test_where_kubevirt_refuses_the_null_that_is_reported(self) -> None:
         (finding,) = found(annotated(self.COST, "VirtualMachine"))
         assert "is null, but KubeVirt requires a string" in finding
 
@@ -55,7 +55,7 @@ class TestLegacyTolerations:
     """GetTolerationsFromPodAnnotations decodes them with encoding/json, and then they are checked like tolerations."""
 
     @staticmethod
-    def said(tolerations: str, target: Target | None = None) -> list[str]:
+    def messages_of(tolerations: str, target: Target | None = None) -> list[str]:
         """What is said of a list of tolerations, without what goes before in every message."""
         messages = found(annotated(f"{{scheduler.alpha.kubernetes.io/tolerations: '{tolerations}'}}"), target)
         assert all(each.startswith("3:113 invalid-annotation ") for each in messages)
@@ -84,11 +84,11 @@ class TestLegacyTolerations:
         ],
     )
     def test_refused(self, tolerations: str, expected: str) -> None:
-        assert self.said(tolerations) == [expected]
+        assert self.messages_of(tolerations) == [expected]
 
     @pytest.mark.parametrize("seconds", ["1e3", "5.0", "9223372036854775808", '"5"', "true"])
     def test_seconds_that_go_does_not_decode(self, seconds: str) -> None:
-        (message,) = self.said(f'[{{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": {seconds}}}]')
+        (message,) = self.messages_of(f'[{{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": {seconds}}}]')
         assert message.startswith("item 1 has the tolerationSeconds ")
 
     @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ class TestLegacyTolerations:
         ],
     )
     def test_accepted(self, tolerations: str) -> None:
-        assert self.said(tolerations) == []
+        assert self.messages_of(tolerations) == []
 
     def test_comparisons_where_their_gate_is_on(self) -> None:
         comparing = Target(NEWEST, frozenset(("TaintTolerationComparisonOperators",)))
-        assert self.said('[{"key": "a", "operator": "Gt", "value": "5"}]') == ["a toleration does not support the operator `Gt`"]
-        assert self.said('[{"key": "a", "operator": "Gt", "value": "5"}]', comparing) == []
-        assert self.said('[{"key": "a", "operator": "Gt"}]', comparing) == [
+        assert self.messages_of('[{"key": "a", "operator": "Gt", "value": "5"}]') == ["a toleration does not support the operator `Gt`"]
+        assert self.messages_of('[{"key": "a", "operator": "Gt", "value": "5"}]', comparing) == []
+        assert self.messages_of('[{"key": "a", "operator": "Gt"}]', comparing) == [
             "the operator Gt compares integers, but the toleration has no value"
         ]

@@ -164,7 +164,7 @@ def test_a_spec_that_was_left_out_below_the_metadata_of_a_template_is_one_findin
     assert message.endswith("; they belong in spec.template.spec")
 
 
-def test_a_time_to_end_is_no_slip_for_the_one_that_the_server_sets() -> None:
+def test_a_time_to_end_is_not_a_slip_for_the_one_that_the_server_sets() -> None:
     """`deletionGracePeriodSeconds` of the metadata is set when an object is deleted."""
     text = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: web, terminationGracePeriodSeconds: 180}\nspec: {containers: [{name: c, image: i}]}\n"

@@ -25,7 +25,7 @@ def test_numbers(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["abc", "007", "+5", "-0", "1e3", "5.0", " 5"])
-def test_what_is_no_number_in_its_one_form(value: str) -> None:
+def test_what_is_not_a_number_in_its_one_form(value: str) -> None:
     message = (
         f"the operator Lt compares integers, but `{value}` is not an integer in plain form: digits without a plus sign or leading zeros"
     )

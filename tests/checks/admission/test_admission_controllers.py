@@ -19,7 +19,7 @@ def found(text: str) -> list[str]:
 
 
 class TestReplicationController:
-    """Its selector is a plain map, and the labels of the template stand in for one that is not there."""
+    """Its selector is a plain map, and the labels of the template are the default."""
 
     TEXT = """\
 apiVersion: v1
@@ -45,7 +45,7 @@ spec:
         (finding,) = [each for each in lint(text) if each.rule == "selector-template-mismatch"]
         assert finding.field == "spec.template.metadata.labels"
 
-    def test_nobody_looks_whether_the_selector_could_ever_match(self) -> None:
+    def test_a_selector_that_could_never_match_is_not_reported(self) -> None:
         message = "the selector does not match the pod template: it requires `app: a b`, but the value is `db`"
         assert found(self.TEXT.replace("selector: {app: db}", "selector: {app: a b}")) == [f"5:19 selector-template-mismatch {message}"]
 
@@ -225,7 +225,7 @@ template:
 class TestMissingApiVersion:
     DEPLOYMENT = workload("Deployment", "")
 
-    def test_a_workload_without_api_version_is_read_all_the_same(self) -> None:
+    def test_a_workload_without_api_version_is_read(self) -> None:
         text = self.DEPLOYMENT.replace("apiVersion: apps/v1\n", "").replace("app: web}}", "app: db}}")
         assert [each.partition(" ")[2].partition(" ")[0] for each in found(text)] == ["missing-api-version", "selector-template-mismatch"]
         assert found(text)[0] == "1:1 missing-api-version this Deployment has no apiVersion, so the API server rejects it"

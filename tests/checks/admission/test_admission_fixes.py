@@ -44,7 +44,7 @@ def test_quotes_are_offered_for_what_is_nothing_but_a_bare_word(written: str, of
     ],
     ids=["an aliased scalar", "the anchor of a map", "its alias", "a merged map"],
 )
-def test_what_stands_in_several_places_is_reported_for_each_and_mended_in_none(lines: str) -> None:
+def test_what_is_in_several_places_is_reported_for_each_and_fixed_in_none(lines: str) -> None:
     offered = fixes(workload("Pod", lines), "wrong-type")
     assert set(offered) == {None}
 
@@ -112,7 +112,7 @@ def test_a_field_is_renamed_where_its_value_fits_and_the_name_is_free(lines: str
     assert fixes(workload("Pod", lines), "unknown-field") == [offered]
 
 
-def test_a_field_that_means_the_opposite_is_no_slip() -> None:
+def test_a_field_that_means_the_opposite_is_not_a_slip() -> None:
     lines = spread("maxSkew: 1\ntopologyKey: zone\nwhenUnsatisfiable: DoNotSchedule\nlabelSelector: {}\nmismatchLabelKeys: [a]")
     assert fixes(workload("Pod", lines), "unknown-field") == [None]
 

@@ -153,7 +153,7 @@ def test_a_stateful_set_of_another_api_group_is_none_of_the_api_servers() -> Non
     ],
     ids=["a key that the pods have", "a key that they lack", "a key twice"],
 )
-def test_no_key_of_a_spread_constraint_could_stand_in_its_selector_too(keys: str, newest: list[str], before: list[str]) -> None:
+def test_no_key_of_a_spread_constraint_could_be_in_its_selector_too(keys: str, newest: list[str], before: list[str]) -> None:
     selector = "labelSelector: {matchExpressions: [{key: tier, operator: Exists}, {key: release, operator: Exists}]}"
     lines = spread(f"topologyKey: zone\nmaxSkew: 1\nwhenUnsatisfiable: DoNotSchedule\n{selector}\nmatchLabelKeys: {keys}")
     assert refused(workload("Deployment", lines)) == newest

@@ -1,11 +1,11 @@
-"""Fields that stand where something else swallows them: in nodeSelector, in matchLabels, among labels and annotations."""
+"""Fields that are misplaced in a map that accepts any key: in nodeSelector, in matchLabels, among labels and annotations."""
 
 from __future__ import annotations
 
 import pytest
 from workload_texts import pod_term, spread, workload
 
-from linting import lint, said
+from linting import lint, messages_of
 
 NODE_AFFINITY = "spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -33,8 +33,8 @@ NODE_AFFINITY = "spec.template.spec.affinity.nodeAffinity.requiredDuringScheduli
 )
 def test_a_field_below_node_selector(field: str, message: str) -> None:
     text = workload("Deployment", f"nodeSelector:\n  disk: ssd\n  {field}")
-    assert said(text, "misplaced-constraint") == [f"12:9 {message}"]
-    assert said(text, "wrong-type") == []
+    assert messages_of(text, "misplaced-constraint") == [f"12:9 {message}"]
+    assert messages_of(text, "wrong-type") == []
 
 
 def test_fields_that_one_indentation_moved_below_node_selector_are_one_finding() -> None:
@@ -42,25 +42,25 @@ def test_fields_that_one_indentation_moved_below_node_selector_are_one_finding()
     text = workload("Deployment", fields)
     there = "where they are read as keys; they belong in spec.template.spec"
     names = "tolerations, affinity, hostNetwork and terminationGracePeriodSeconds"
-    assert said(text, "misplaced-constraint") == [f"12:9 {names} are in the nodeSelector, {there}"]
-    assert said(text, "wrong-type") == []
+    assert messages_of(text, "misplaced-constraint") == [f"12:9 {names} are in the nodeSelector, {there}"]
+    assert messages_of(text, "wrong-type") == []
     (finding,) = lint(text)
     assert finding.help == "Move them to spec.template.spec."
     many = text.replace("hostNetwork: true", "hostNetwork: true\n        hostPID: true\n        volumes: []")
-    assert said(many, "misplaced-constraint") == [
+    assert messages_of(many, "misplaced-constraint") == [
         f"12:9 tolerations, affinity, hostNetwork, hostPID and 2 more are in the nodeSelector, {there}"
     ]
 
 
-def test_a_label_of_nodes_that_misses_its_quotes_is_no_field() -> None:
+def test_a_label_of_nodes_that_misses_its_quotes_is_not_a_field() -> None:
     text = workload("Deployment", "nodeSelector:\n  affinity: {}\n  volumes: []\n  matchExpressions: []\n  ssd: true")
-    assert [each.partition(" is ")[0].partition(" are ")[0] for each in said(text, "misplaced-constraint")] == [
+    assert [each.partition(" is ")[0].partition(" are ")[0] for each in messages_of(text, "misplaced-constraint")] == [
         "11:9 affinity and volumes",
         "13:9 matchExpressions",
     ]
-    assert said(text, "wrong-type") == ["14:14 the value of `ssd` must be a string, but unquoted `true` is a boolean"]
+    assert messages_of(text, "wrong-type") == ["14:14 the value of `ssd` must be a string, but unquoted `true` is a boolean"]
     text = workload("Deployment", "nodeSelector: {hostNetwork: 1, priority: true}")
-    assert [each.split(" must")[0] for each in said(text, "wrong-type")] == [
+    assert [each.split(" must")[0] for each in messages_of(text, "wrong-type")] == [
         "10:35 the value of `hostNetwork`",
         "10:48 the value of `priority`",
     ]
@@ -92,13 +92,13 @@ def test_a_label_with_a_wrong_value_is_just_that(name: str) -> None:
 )
 def test_a_field_below_match_labels(field: str, message: str) -> None:
     text = workload("Pod", pod_term(f"topologyKey: zone\nlabelSelector:\n  matchLabels:\n    {field}"))
-    assert said(text, "misplaced-constraint") == [f"12:15 {message}"]
+    assert messages_of(text, "misplaced-constraint") == [f"12:15 {message}"]
 
 
 def test_annotations_below_labels() -> None:
     text = workload("Deployment", "").replace("tier: front", "annotations: {a: b}")
     message = "annotations is in the labels, where it is read as a key; it belongs in spec.template.metadata"
-    assert said(text, "misplaced-constraint") == [f"7:35 {message}"]
+    assert messages_of(text, "misplaced-constraint") == [f"7:35 {message}"]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_annotations_below_labels() -> None:
     ],
 )
 def test_terms_about_nodes_and_terms_about_pods_are_not_mixed(lines: str, message: str) -> None:
-    (found,) = said(workload("Pod", lines), "misplaced-constraint")
+    (found,) = messages_of(workload("Pod", lines), "misplaced-constraint")
     assert found.endswith(f" {message}")
 
 

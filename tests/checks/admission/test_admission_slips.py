@@ -112,7 +112,7 @@ def test_a_selector_that_is_misspelt_or_without_its_name_is_not_missing(lines: s
         ("metadata: {labels: {app: web, tier: front}}", "labels: {app: web}", "misplaced-constraint"),
     ],
 )
-def test_labels_that_are_malformed_are_not_held_against_the_selector(before: str, after: str, rule: str) -> None:
+def test_labels_that_are_malformed_are_not_checked_against_the_selector(before: str, after: str, rule: str) -> None:
     assert admission_rules(workload("Deployment", "").replace(before, after)) == [rule]
 
 
@@ -126,7 +126,7 @@ def test_labels_that_are_malformed_are_not_held_against_the_selector(before: str
         ("{matchLabels: {app: 5}}", "wrong-type"),
     ],
 )
-def test_a_malformed_selector_is_not_held_against_the_labels(selector: str, rule: str) -> None:
+def test_a_malformed_selector_is_not_checked_against_the_labels(selector: str, rule: str) -> None:
     assert admission_rules(workload("Deployment", "").replace("{matchLabels: {app: web}}", selector)) == [rule]
 
 
@@ -203,7 +203,7 @@ def test_a_field_at_the_wrong_level_is_not_missing_at_the_right_one(lines: str, 
     assert admission_rules(workload("Deployment", lines)) == [rule]
 
 
-def test_what_is_really_missing_is_told_beside_other_mistakes() -> None:
+def test_what_is_really_missing_is_reported_beside_other_mistakes() -> None:
     lines = spread("topologyKey: zone\nwhenUnsatisfiable: DoNotSchedule\nlabelSelector: {}\nnamespaces: [a]")
     assert admission_rules(workload("Pod", lines)) == ["invalid-spread-constraint", "unknown-field"]
 

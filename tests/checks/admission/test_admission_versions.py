@@ -95,7 +95,7 @@ def test_kubevirt_has_an_api_of_its_own() -> None:
     assert found(workload("VirtualMachine", term), (1, 20)) == []
 
 
-def test_a_near_miss_is_not_mended_into_a_field_that_the_target_lacks() -> None:
+def test_a_near_miss_is_not_fixed_into_a_field_that_the_target_lacks() -> None:
     text = workload("Pod", "schedulingGate: [{name: example.com/quota}]")
     assert found(text) == ["6:3 unknown-field unknown field `schedulingGate` in this pod spec; did you mean `schedulingGates`?"]
     assert found(text, (1, 25)) == ["6:3 unknown-field unknown field `schedulingGate` in this pod spec"]

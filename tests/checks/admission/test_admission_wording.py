@@ -158,7 +158,7 @@ def words(text: str, target: Target | None = None) -> list[tuple[str, str]]:
         ),
     ],
 )
-def test_what_is_said_of_a_pod(lines: str, message: str, remedy: str) -> None:
+def test_what_is_reported_for_a_pod(lines: str, message: str, remedy: str) -> None:
     assert words(workload("Pod", lines)) == [(message, remedy)]
 
 
@@ -251,7 +251,7 @@ spec:
     assert words(text) == ([(f"the selector of a Job is generated, and {message}", remedy)] if message else [])
 
 
-def test_the_selector_of_a_job_is_held_to_its_pods_where_it_is_its_own_affair() -> None:
+def test_the_selector_of_a_job_is_checked_against_its_pods_if_the_manifest_sets_it() -> None:
     text = """\
 apiVersion: batch/v1
 kind: Job
