@@ -71,9 +71,7 @@ HEALTHY: dict[str, Files] = {
     "a kustomize patch without selector, labels and image": """
         apiVersion: apps/v1
         kind: Deployment
-        metadata:
-          name: web
-          labels: {app: web}
+        metadata: {name: web, labels: {app: web}}
         spec:
           template:
             spec:
@@ -81,8 +79,7 @@ HEALTHY: dict[str, Files] = {
               affinity:
                 podAntiAffinity:
                   requiredDuringSchedulingIgnoredDuringExecution:
-                    - labelSelector: {matchLabels: {app: web}}
-                      topologyKey: kubernetes.io/hostname
+                    - {labelSelector: {matchLabels: {app: web}}, topologyKey: kubernetes.io/hostname}
         """,
     "a patch that adds a label and a spread constraint on one of the base": """
         apiVersion: apps/v1
@@ -90,8 +87,7 @@ HEALTHY: dict[str, Files] = {
         metadata: {name: web}
         spec:
           template:
-            metadata:
-              labels: {track: canary}
+            metadata: {labels: {track: canary}}
             spec:
               topologySpreadConstraints:
                 - maxSkew: 1
@@ -107,15 +103,12 @@ HEALTHY: dict[str, Files] = {
         spec:
           template:
             spec:
-              topologySpreadConstraints:
-                - {maxSkew: 2, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}
+              topologySpreadConstraints: [{maxSkew: 2, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]
         """,
     "a base whose labels a kustomization fills in": """
         apiVersion: apps/v1
         kind: Deployment
-        metadata:
-          name: web
-          labels: {app: web}
+        metadata: {name: web, labels: {app: web}}
         spec:
           replicas: 2
           template:
@@ -124,8 +117,7 @@ HEALTHY: dict[str, Files] = {
               affinity:
                 podAntiAffinity:
                   requiredDuringSchedulingIgnoredDuringExecution:
-                    - labelSelector: {matchLabels: {app: web}}
-                      topologyKey: kubernetes.io/hostname
+                    - {labelSelector: {matchLabels: {app: web}}, topologyKey: kubernetes.io/hostname}
         """,
     "a patch that sends pods to the control plane, as its base tolerates": """
         apiVersion: apps/v1
@@ -215,12 +207,8 @@ affinity:
     "a virtual machine with labels in metadata only": """
         apiVersion: kubevirt.io/v1
         kind: VirtualMachine
-        metadata:
-          name: desktop
-          labels: {kubevirt.io/vm: desktop, app.kubernetes.io/part-of: office}
-        spec:
-          runStrategy: Manual
-          template: {spec: {domain: {memory: {guest: 1Gi}, devices: {}}}}
+        metadata: {name: desktop, labels: {kubevirt.io/vm: desktop, app.kubernetes.io/part-of: office}}
+        spec: {runStrategy: Manual, template: {spec: {domain: {memory: {guest: 1Gi}, devices: {}}}}}
         """,
     # 7. Self-anti-affinity and self-affinity.
     "one replica that keeps away from itself": workload("web", apart("app: web"), "app: web", replicas=1),
@@ -403,10 +391,8 @@ topologySpreadConstraints:
 affinity:
   podAntiAffinity:
     preferredDuringSchedulingIgnoredDuringExecution:
-      - weight: 100
-        podAffinityTerm: {labelSelector: {matchLabels: {app: web}}, topologyKey: kubernetes.io/hostname}
-      - weight: 1
-        podAffinityTerm: {labelSelector: {matchLabels: {app: web}}, topologyKey: topology.kubernetes.io/zone}
+      - {weight: 100, podAffinityTerm: {labelSelector: {matchLabels: {app: web}}, topologyKey: kubernetes.io/hostname}}
+      - {weight: 1, podAffinityTerm: {labelSelector: {matchLabels: {app: web}}, topologyKey: topology.kubernetes.io/zone}}
 """,
         "app: web",
         replicas=3,

@@ -20,11 +20,7 @@ kind: Deployment
 metadata: {name: web, namespace: shop}
 spec:
   selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      nodeSelector: {ssd: true}
-      containers: [{name: web, image: "nginx:1.27"}]
+  template: {metadata: {labels: {app: web}}, spec: {nodeSelector: {ssd: true}, containers: [{name: web, image: "nginx:1.27"}]}}
 """
 ORDERS = WEB.replace("web", "orders").replace("true", '"true"')
 NODES = """\
@@ -37,20 +33,13 @@ RUN = """\
 apiVersion: batch.example.com/v1
 kind: NightlyRun
 metadata: {name: report}
-spec:
-  step:
-    template:
-      spec:
-        nodeSelector: {ssd: "true"}
-        containers: [{name: report, image: "report:1"}]
+spec: {step: {template: {spec: {nodeSelector: {ssd: "true"}, containers: [{name: report, image: "report:1"}]}}}}
 """
 KARPENTER = """\
 apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: general}
-spec:
-  template:
-    spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: general}}
+spec: {template: {spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: general}}}}
 """
 
 
@@ -381,9 +370,7 @@ RELEASE = """\
 apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
 metadata: {name: web, namespace: shop}
-spec:
-  chartRef: {kind: OCIRepository, name: runners}
-  values: {template: {spec: {containers: [{name: web, image: "nginx:1.27"}]}}}
+spec: {chartRef: {kind: OCIRepository, name: runners}, values: {template: {spec: {containers: [{name: web, image: "nginx:1.27"}]}}}}
 """
 
 

@@ -25,9 +25,7 @@ GOOD = """\
 apiVersion: v1
 kind: Pod
 metadata: {name: till}
-spec:
-  nodeSelector: {zone: 1}
-  containers: [{name: till, image: "nginx:1.27"}]
+spec: {nodeSelector: {zone: 1}, containers: [{name: till, image: "nginx:1.27"}]}
 """
 """A manifest with one mistake, which must be found whatever lies beside it."""
 
@@ -181,8 +179,7 @@ metadata: {name: vm, labels: {app: vm}}
 spec:
   runStrategy: Always
   template:
-    metadata:
-      labels: {app: vm}
+    metadata: {labels: {app: vm}}
     spec:
       evictionStrategy: LiveMigrate
       affinity:
@@ -190,12 +187,9 @@ spec:
           preferredDuringSchedulingIgnoredDuringExecution:
           - weight: 50
             podAffinityTerm:
-              labelSelector:
-                matchExpressions:
-                - {key: app, operator: In, values: [vm]}
+              labelSelector: {matchExpressions: [{key: app, operator: In, values: [vm]}]}
               topologyKey: kubernetes.io/hostname
-      tolerations:
-      - {key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
+      tolerations: [{key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 5}]
       domain: {devices: {}}
 """,
     """\
@@ -212,10 +206,8 @@ spec:
         nodeAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:
             nodeSelectorTerms:
-            - matchExpressions:
-              - {key: cores, operator: Gt, values: ["4"]}
-              matchFields:
-              - {key: metadata.name, operator: In, values: [n1]}
+            - matchExpressions: [{key: cores, operator: Gt, values: ["4"]}]
+              matchFields: [{key: metadata.name, operator: In, values: [n1]}]
       topologySpreadConstraints:
       - maxSkew: 1
         topologyKey: zone

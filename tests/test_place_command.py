@@ -416,12 +416,9 @@ spec:
       affinity:
         nodeAffinity:
           preferredDuringSchedulingIgnoredDuringExecution:
-            - weight: 75
-              preference: {matchExpressions: [{key: zone, operator: In, values: [east]}]}
-            - weight: 20
-              preference: {matchExpressions: [{key: zone, operator: In, values: [west]}]}
-            - weight: 5
-              preference: {matchExpressions: [{key: disk, operator: Exists}]}
+            - {weight: 75, preference: {matchExpressions: [{key: zone, operator: In, values: [east]}]}}
+            - {weight: 20, preference: {matchExpressions: [{key: zone, operator: In, values: [west]}]}}
+            - {weight: 5, preference: {matchExpressions: [{key: disk, operator: Exists}]}}
 """
 ZONES = """\
 nodes:
@@ -486,26 +483,13 @@ items:
   kind: Node
   metadata:
     creationTimestamp: "2025-11-01T08:00:00Z"
-    labels:
-      kubernetes.io/hostname: w1
-      topology.kubernetes.io/zone: a
+    labels: {kubernetes.io/hostname: w1, topology.kubernetes.io/zone: a}
     name: w1
-  spec:
-    podCIDR: 10.0.1.0/24
-  status:
-    nodeInfo:
-      kubeletVersion: v1.34.1
-- apiVersion: v1
-  kind: Node
-  metadata:
-    labels:
-      kubernetes.io/hostname: w3
-      topology.kubernetes.io/zone: b
-    name: w3
-  spec: {}
+  spec: {podCIDR: 10.0.1.0/24}
+  status: {nodeInfo: {kubeletVersion: v1.34.1}}
+- {apiVersion: v1, kind: Node, metadata: {labels: {kubernetes.io/hostname: w3, topology.kubernetes.io/zone: b}, name: w3}, spec: {}}
 kind: List
-metadata:
-  resourceVersion: ""
+metadata: {resourceVersion: ""}
 """
 
 
@@ -593,9 +577,7 @@ metadata: {name: till, namespace: shop}
 spec:
   replicas: 2
   selector: {matchLabels: {app: till}}
-  template:
-    metadata: {labels: {app: till}}
-    spec: {domain: {devices: {}}}
+  template: {metadata: {labels: {app: till}}, spec: {domain: {devices: {}}}}
 """
 
 
@@ -812,12 +794,8 @@ spec:
   serviceName: store
   replicas: 1
   selector: {matchLabels: {app: store}}
-  template:
-    metadata: {labels: {app: store}}
-    spec: {containers: [{name: store, image: "store:1"}]}
-  volumeClaimTemplates:
-    - metadata: {name: data}
-      spec: {accessModes: [MODE], resources: {requests: {storage: 1Gi}}}
+  template: {metadata: {labels: {app: store}}, spec: {containers: [{name: store, image: "store:1"}]}}
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [MODE], resources: {requests: {storage: 1Gi}}}}]
 """
 TIED = "its volumes are not considered, but may restrict it to a zone or node"
 
@@ -936,9 +914,7 @@ metadata: {name: a-batch}
 spec:
   replicas: 1
   selector: {matchLabels: {app: a-batch}}
-  template:
-    metadata: {labels: {app: a-batch}}
-    spec: {containers: [{name: a, image: "a:1", resources: {requests: {cpu: 2}}}]}
+  template: {metadata: {labels: {app: a-batch}}, spec: {containers: [{name: a, image: "a:1", resources: {requests: {cpu: 2}}}]}}
 """
 BEFORE_BATCH = BATCH.replace("a-batch", "z-gold").replace("{containers", "{priorityClassName: gold, containers")
 

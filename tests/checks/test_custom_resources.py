@@ -65,13 +65,7 @@ class TestWords:
             kind: ClickHouseInstallation
             metadata: {name: events}
             spec:
-              templates:
-                podTemplates:
-                  - name: default
-                    spec:
-                      nodeSelector: {gpu: true}
-                      tolerations:
-                        - {key: a, surprise: b}
+              templates: {podTemplates: [{name: default, spec: {nodeSelector: {gpu: true}, tolerations: [{key: a, surprise: b}]}}]}
         """
         (message,) = messages_of(text, "wrong-type")
         assert message.endswith("(stored, but the operator cannot read it, or its pods are rejected)")
@@ -150,10 +144,7 @@ class TestPlaces:
             apiVersion: monitoring.coreos.com/v1
             kind: Prometheus
             metadata: {name: k8s}
-            spec:
-              containers: [{name: sidecar, image: "a:1"}]
-              podMetadata: {labels: {app: x}}
-              nodeSelector: {disk: fast}
+            spec: {containers: [{name: sidecar, image: "a:1"}], podMetadata: {labels: {app: x}}, nodeSelector: {disk: fast}}
         """
         assert lint(text) == []
 
@@ -162,11 +153,7 @@ class TestPlaces:
             apiVersion: kubevirt.io/v1
             kind: KubeVirt
             metadata: {name: kubevirt}
-            spec:
-              configuration:
-                mediatedDevicesConfiguration:
-                  nodeMediatedDeviceTypes:
-                    - nodeSelector: {a b: c}
+            spec: {configuration: {mediatedDevicesConfiguration: {nodeMediatedDeviceTypes: [{nodeSelector: {a b: c}}]}}}
         """
         assert [each.rule for each in lint(text)] == ["invalid-label-key"]
 
@@ -509,9 +496,7 @@ def test_pods_whose_fields_are_side_by_side_are_distinguished() -> None:
 apiVersion: metallb.io/v1beta1
 kind: MetalLB
 metadata: {name: metallb}
-spec:
-  controllerNodeSelector: {a: "-no label-"}
-  nodeSelector: {b: "-no label-"}
+spec: {controllerNodeSelector: {a: "-no label-"}, nodeSelector: {b: "-no label-"}}
 """
     assert [each.field for each in lint(text) if each.rule == "invalid-label-value"] == ["spec.controllerNodeSelector", "spec.nodeSelector"]
 

@@ -146,9 +146,7 @@ class TestDeadEnds:
             apiVersion: argoproj.io/v1alpha1
             kind: Application
             metadata: {name: web}
-            spec:
-              nodeSelector: {disktype: ssd}
-              source: {helm: {valuesObject: {nodeSelector: {disktype: ssd}}}}
+            spec: {nodeSelector: {disktype: ssd}, source: {helm: {valuesObject: {nodeSelector: {disktype: ssd}}}}}
         """
         assert len(messages_of(text, "misplaced-constraint")) == 1
 
@@ -156,16 +154,10 @@ class TestDeadEnds:
         text = """
             apiVersion: example.com/v1
             kind: Widget
-            metadata:
-              name: w
-              tolerations: [{operator: Exists}]
+            metadata: {name: w, tolerations: [{operator: Exists}]}
             spec:
-              volumeClaimTemplates:
-                - spec: {nodeSelector: {disktype: ssd}}
-              pod:
-                containers:
-                  - name: web
-                    nodeSelector: {disktype: ssd}
+              volumeClaimTemplates: [{spec: {nodeSelector: {disktype: ssd}}}]
+              pod: {containers: [{name: web, nodeSelector: {disktype: ssd}}]}
         """
         assert [each.split(" is set in ")[1].split(",")[0] for each in messages_of(text, "misplaced-constraint")] == [
             "the metadata",

@@ -27,10 +27,8 @@ class TestDeprecatedKubevirtApi:
             apiVersion: kubevirt.io/v1alpha3
             kind: VirtualMachineInstanceList
             items:
-              - metadata: {name: a}
-                spec: {domain: {memory: {guest: 1Gi}, devices: {}}}
-              - metadata: {name: b}
-                spec: {domain: {memory: {guest: 1Gi}, devices: {}}}
+              - {metadata: {name: a}, spec: {domain: {memory: {guest: 1Gi}, devices: {}}}}
+              - {metadata: {name: b}, spec: {domain: {memory: {guest: 1Gi}, devices: {}}}}
             """
         (found,) = lint(text)
         assert places([found]) == ["a.yaml:1:13 warning deprecated-kubevirt-api"]

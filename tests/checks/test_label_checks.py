@@ -258,9 +258,7 @@ class TestLabelNotOnTemplate:
                 apiVersion: apps/v1
                 kind: Deployment
                 metadata: {name: web, labels: {app: web}}
-                spec:
-                  selector: {matchLabels: {app: web}}
-                  template: {spec: {containers: [{name: c}]}}
+                spec: {selector: {matchLabels: {app: web}}, template: {spec: {containers: [{name: c}]}}}
                 """,
         }
         assert lint(files) == []
@@ -297,9 +295,7 @@ class TestLabelNotOnTemplate:
                 - name: leader
                   template:
                     spec:
-                      template:
-                        metadata: {labels: {role: leader, team: ml}}
-                        spec: {containers: [{name: c, image: busybox}]}
+                      template: {metadata: {labels: {role: leader, team: ml}}, spec: {containers: [{name: c, image: busybox}]}}
                 - name: worker
                   template:
                     spec:
@@ -310,8 +306,7 @@ class TestLabelNotOnTemplate:
                           affinity:
                             podAffinity:
                               requiredDuringSchedulingIgnoredDuringExecution:
-                                - labelSelector: {matchLabels: {team: ml}}
-                                  topologyKey: kubernetes.io/hostname
+                                - {labelSelector: {matchLabels: {team: ml}}, topologyKey: kubernetes.io/hostname}
             """
         assert lint(text) == []
 
@@ -349,9 +344,7 @@ class TestLabelNotOnTemplate:
                   selector: {matchLabels: {pool: desktops}}
                   virtualMachineTemplate:
                     metadata: {labels: {pool: desktops}}
-                    spec:
-                      runStrategy: Always
-                      template: {spec: {domain: {memory: {guest: 1Gi}, devices: {}}}}
+                    spec: {runStrategy: Always, template: {spec: {domain: {memory: {guest: 1Gi}, devices: {}}}}}
                 """,
             "service.yaml": SERVICE.format(name="desktop", labels="app: desktop"),
         }

@@ -29,17 +29,13 @@ profiles:
     args:
       addedAffinity:
         requiredDuringSchedulingIgnoredDuringExecution:
-          nodeSelectorTerms:
-          - matchExpressions:
-            - {key: pool, operator: In, values: [general]}
+          nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: In, values: [general]}]}]
 """
 DEFAULT = CONFIGURATION.replace("packing", "default-scheduler")
 COACHED = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-profiles:
-- schedulerName: packing
-  plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}
+profiles: [{schedulerName: packing, plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}}]
 """
 VOLCANO = "schedulerName: volcano"
 NODES = f"""\

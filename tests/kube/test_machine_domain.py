@@ -13,8 +13,7 @@ MACHINE = """\
 apiVersion: kubevirt.io/v1
 kind: VirtualMachineInstance
 metadata: {name: db}
-spec:
-  domain: DOMAIN
+spec: {domain: DOMAIN}
 """
 POOL = """\
 apiVersion: pool.kubevirt.io/v1beta1
@@ -24,11 +23,7 @@ spec:
   selector: {matchLabels: {app: db}}
   virtualMachineTemplate:
     metadata: {labels: {app: db}}
-    spec:
-      runStrategy: Always
-      template:
-        metadata: {labels: {app: db}}
-        spec: {domain: DOMAIN}
+    spec: {runStrategy: Always, template: {metadata: {labels: {app: db}}, spec: {domain: DOMAIN}}}
 """
 
 

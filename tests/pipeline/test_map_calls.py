@@ -30,11 +30,7 @@ kind: Deployment
 metadata: {name: web}
 spec:
   selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      nodeSelector: {disk: ssd}
-      containers: [{name: web, image: "web:1"}]
+  template: {metadata: {labels: {app: web}}, spec: {nodeSelector: {disk: ssd}, containers: [{name: web, image: "web:1"}]}}
 """
 
 

@@ -28,9 +28,7 @@ CONFIG = """\
 context: ["**/*.yaml", "!overlay/**"]
 complete: true
 extend-select: [all]
-policies:
-- admission.yaml
-- {name: two-zones, check: required-spread, params: {topology-key: topology.kubernetes.io/zone}}
+policies: [admission.yaml, {name: two-zones, check: required-spread, params: {topology-key: topology.kubernetes.io/zone}}]
 """
 ADMISSION = """\
 apiVersion: admissionregistration.k8s.io/v1
@@ -39,10 +37,8 @@ metadata: {name: two-replicas}
 spec:
   failurePolicy: Fail
   matchConstraints:
-    resourceRules:
-    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}
-  validations:
-  - {expression: "object.spec.replicas >= 2", message: "at least two replicas"}
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}]
+  validations: [{expression: "object.spec.replicas >= 2", message: "at least two replicas"}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
