@@ -817,52 +817,6 @@ class TestNodes:
         assert "nodes.yaml" in done.err
 
 
-class TestPlace:
-    """Two nodes, and a Deployment whose replicas keep apart."""
-
-    @pytest.fixture(autouse=True)
-    def nodes(self) -> None:
-        write(nodes="nodes:\n- {name: worker-1}\n- {name: worker-2}\n")
-
-    @staticmethod
-    def replicas(number: int) -> str:
-        """A correct version of the Deployment above, with this number of replicas."""
-        return DEAD_ANTI_AFFINITY.replace("tier: session", "app: cart").replace("replicas: 3", f"replicas: {number}")
-
-    @pytest.mark.parametrize(
-        ("number", "arguments", "code"),
-        [(2, "", 0), (3, "", 1), (3, "--exit-zero", 0), (1, "--lose worker-1", 0), (2, "--lose each:node", 1)],
-    )
-    def test_1_when_a_replica_has_no_place(self, afflint: Afflint, number: int, arguments: str, code: int) -> None:
-        write(cart=self.replicas(number))
-        done = afflint("place", "cart.yaml", "--nodes", "nodes.yaml", *arguments.split())
-        assert (done.code, done.err) == (code, "")
-        assert "worker-2" in done.out
-
-    @pytest.mark.parametrize(
-        ("arguments", "near"),
-        [
-            ("--nodes nodes.yml", "'nodes.yml'"),
-            ("--nodes cart.yaml", "cart.yaml"),
-            ("--nodes nodes.yaml --format jsn", "did you mean 'json'?"),
-            ("--nodes nodes.yaml --lose each:rack", "rack"),
-            ("--nodes nodes.yaml nothing.yaml", "'nothing.yaml'"),
-        ],
-    )
-    def test_mistakes_are_reported_in_one_line(self, afflint: Afflint, arguments: str, near: str) -> None:
-        write(cart=self.replicas(2))
-        done = afflint("place", "cart.yaml", *arguments.split())
-        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-        assert near in done.err
-
-    def test_the_formats_and_an_output(self, afflint: Afflint) -> None:
-        write(cart=self.replicas(2))
-        arguments = ("place", "cart.yaml", "--nodes", "nodes.yaml")
-        assert json.loads(afflint(*arguments, "--format", "json").out)
-        assert afflint(*arguments, "--format", "html", "--output", "plan.html") == (0, "", "")
-        assert Path("plan.html").read_text(encoding="utf-8").startswith("<!")
-
-
 class TestConfiguration:
     def test_the_nearest_upward_holds(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
         configure("ignore: [wrong-type]\n")

@@ -14,6 +14,7 @@ import pytest
 
 from afflint.mcp.answers import MOST_CHARACTERS, bounded, bounded_findings
 from command_line import spawned
+from deployment_text import deployment
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
@@ -29,22 +30,15 @@ spec:
   nodeSelector: {disktype: 1}
   containers: [{name: web, image: "nginx:1.27"}]
 """
-DB = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: db}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: db}}
-  template:
-    metadata: {labels: {app: db}}
-    spec:
-      affinity:
-        podAntiAffinity:
-          requiredDuringSchedulingIgnoredDuringExecution:
-            - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: db}}}
-      containers: [{name: db, image: "db:1"}]
-"""
+DB = deployment(
+    "affinity:",
+    "  podAntiAffinity:",
+    "    requiredDuringSchedulingIgnoredDuringExecution:",
+    "      - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: db}}}",
+    'containers: [{name: db, image: "db:1"}]',
+    name="db",
+    replicas=2,
+)
 NODES = """\
 nodes:
   - {name: one, labels: {kubernetes.io/hostname: one}}

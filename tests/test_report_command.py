@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from command_line import Done
+from deployment_text import deployment
 from extras import needs_cel
 from rendering.real_tools import found_tool
 
@@ -25,19 +26,12 @@ policies:
     params: {labels: {team: "*"}}
     exclude: {namespaces: [lab]}
 """
-WEB = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: shop}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web, team: storefront}}
-    spec:
-      topologySpreadConstraints:
-        - {maxSkew: 1, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}
-      containers: [{name: web, image: "nginx:1.27"}]
-"""
+WEB = deployment(
+    "topologySpreadConstraints:",
+    "  - {maxSkew: 1, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}",
+    namespace="shop",
+    labels="team: storefront",
+)
 CART = WEB.replace("web", "cart").replace("rack", "kubernetes.io/hostname").replace(", team: storefront", "")
 LAB = CART.replace("cart", "lab").replace("shop", "lab")
 SPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {team: market}}\n"

@@ -12,19 +12,9 @@ import pytest
 
 from afflint.changes import report_history
 from command_line import Afflint, Done
+from deployment_text import deployment
 
-BROKEN = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: shop}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web, team: storefront}}
-    spec:
-      nodeSelector: {ssd: true}
-      containers: [{name: web, image: "nginx:1.27"}]
-"""
+BROKEN = deployment("nodeSelector: {ssd: true}", namespace="shop", labels="team: storefront")
 FIXED = BROKEN.replace("ssd: true", 'ssd: "true"')
 pytestmark = pytest.mark.usefixtures("history")
 POLICIES = "policies: [{name: has-tier, check: required-template-labels, params: {labels: {tier: '*'}}}]\n"

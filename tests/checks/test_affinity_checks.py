@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from afflint.findings.finding import Finding
+from deployment_text import deployment
 from linting import lint, messages_of, places
 
 
@@ -284,19 +285,13 @@ class TestFixes:
         assert {each.fix for each in found} == {None}
 
 
-MASTER_SELECTOR = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: nfd, namespace: NAMESPACE}
-spec:
-  selector: {matchLabels: {app: nfd}}
-  template:
-    metadata: {labels: {app: nfd}}
-    spec:
-      nodeSelector: {node-role.kubernetes.io/master: ""}
-      tolerations: [{operator: Exists}]
-      containers: [{name: nfd, image: "nfd:1"}]
-"""
+MASTER_SELECTOR = deployment(
+    'nodeSelector: {node-role.kubernetes.io/master: ""}',
+    "tolerations: [{operator: Exists}]",
+    'containers: [{name: nfd, image: "nfd:1"}]',
+    name="nfd",
+    namespace="NAMESPACE",
+)
 
 
 @pytest.mark.parametrize(("namespace", "expected"), [("openshift-nfd", 0), ("nfd", 1)])

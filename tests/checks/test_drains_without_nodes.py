@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from deployment_text import deployment
 from linting import lint
 
 BUDGET = """\
@@ -14,18 +15,7 @@ spec:
   AMOUNT
   selector: {matchLabels: {app: web}}
 """
-WEB = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: shop}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers: [{name: web, image: "nginx:1.27"}]
-"""
+WEB = deployment(namespace="shop", replicas=2)
 SCALER = """\
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler

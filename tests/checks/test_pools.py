@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from afflint.checks.match import Target
+from deployment_text import deployment
 from linting import lint, messages_of, places
 
 GPU = """\
@@ -327,22 +328,15 @@ def test_findings_of_pools_are_silenced_where_they_are() -> None:
 # --- beside a list of nodes ---------------------------------------------------------------------------------------------------
 
 NODES = "nodes:\n- {name: n1, labels: {pool: old, topology.kubernetes.io/zone: eu-1a}}\n"
-THREE_APART = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: apart}
-spec:
-  replicas: 3
-  selector: {matchLabels: {app: apart}}
-  template:
-    metadata: {labels: {app: apart}}
-    spec:
-      affinity:
-        podAntiAffinity:
-          requiredDuringSchedulingIgnoredDuringExecution:
-          - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: apart}}}
-      containers: [{name: a, image: "a:1"}]
-"""
+THREE_APART = deployment(
+    "affinity:",
+    "  podAntiAffinity:",
+    "    requiredDuringSchedulingIgnoredDuringExecution:",
+    "    - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: apart}}}",
+    'containers: [{name: a, image: "a:1"}]',
+    name="apart",
+    replicas=3,
+)
 
 
 def test_where_a_pool_may_make_nodes_those_that_are_there_prove_nothing() -> None:

@@ -14,6 +14,7 @@ import pytest
 from under_limits import Afflint, Ended
 
 from afflint.report import FORMATS
+from deployment_text import deployment
 
 POD = """\
 apiVersion: v1
@@ -401,16 +402,7 @@ def after(reads: int, happen: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("afflint.source.sources.read_bytes", counting)
 
 
-DEPLOYMENT = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: shop, labels: {tier: front}}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {containers: [{name: web, image: "web:1"}]}
-"""
+DEPLOYMENT = deployment('{containers: [{name: web, image: "web:1"}]}', namespace="shop", metadata="labels: {tier: front}")
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\nspec: {selector: {tier: front}, ports: [{port: 80}]}\n"
 
 

@@ -7,21 +7,10 @@ import textwrap
 import pytest
 
 from afflint.pipeline.map_step import Checker
+from deployment_text import deployment
 from linting import findings_of, lint, settings_of
 
-DEPLOYMENT = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: csi}
-spec:
-  selector: {matchLabels: {app: csi}}
-  template:
-    metadata: {labels: {app: csi}}
-    spec:
-      tolerations:
-      - {key: a, operator: Is}
-      containers: [{name: csi, image: csi}]
-"""
+DEPLOYMENT = deployment("tolerations:", "- {key: a, operator: Is}", "containers: [{name: csi, image: csi}]", name="csi")
 
 
 def held(before: str, text: str, indentation: int) -> str:

@@ -10,21 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from deployment_text import deployment
 from lsp_client import PATIENCE, Client
 from rendering.real_tools import on_path
 from rendering.rendered_trees import write
 
-DEPLOYMENT = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers: [{name: web, image: nginx}]
-"""
+DEPLOYMENT = deployment("containers: [{name: web, image: nginx}]")
 CHART = {
     ".git/HEAD": "",
     "chart/Chart.yaml": "{apiVersion: v2, name: web, version: 1.0.0}\n",

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.run import run
 from afflint.source.sources import Source
+from deployment_text import deployment
 
 GOOD = """\
 apiVersion: v1
@@ -49,16 +50,7 @@ def test_a_buffer_that_is_not_saved_yet_is_next_to_the_files(check: Any, write: 
 
 def test_what_is_asked_of_a_buffer_is_asked_of_its_text_and_not_of_the_file(check: Any, write: Any) -> None:
     """A selector in another file points into the text that is being written, not into the one on the disk."""
-    web = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, labels: {tier: front}}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {containers: [{name: web, image: "web:1"}]}
-"""
+    web = deployment('{containers: [{name: web, image: "web:1"}]}', metadata="labels: {tier: front}")
     write("web.yaml", web)
     write("service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {tier: front}, ports: [{port: 80}]}\n")
     [line] = check("--stdin-filename", "web.yaml", "-", "service.yaml", "web.yaml", stdin=f"# being written\n{web}").lines

@@ -12,32 +12,16 @@ from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.pipeline.run import run
 from afflint.source import sources
 from afflint.source.sources import Source, standard_input
+from deployment_text import deployment
 
-CACHE = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: cache}
-spec:
-  selector: {matchLabels: {app: database}}
-  template:
-    metadata: {labels: {app: database}}
-    spec: {containers: [{name: main, image: "nginx:1.27"}]}
-"""
-WEB = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers: [{name: main, image: "nginx:1.27"}]
-      affinity:
-        podAffinity:
-          requiredDuringSchedulingIgnoredDuringExecution:
-          - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: databse}}}
-"""
+CACHE = deployment('{containers: [{name: main, image: "nginx:1.27"}]}', name="cache", selector="app: database")
+WEB = deployment(
+    'containers: [{name: main, image: "nginx:1.27"}]',
+    "affinity:",
+    "  podAffinity:",
+    "    requiredDuringSchedulingIgnoredDuringExecution:",
+    "    - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: databse}}}",
+)
 NUMBER = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  nodeSelector: {disk: 5}\n  containers: [{name: c, image: "i:1"}]\n'
 
 

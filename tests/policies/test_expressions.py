@@ -7,25 +7,16 @@ from pathlib import Path
 import pytest
 
 from afflint.config import ConfigError
+from deployment_text import deployment
 from extras import needs_cel
 from policing import configured
 
 pytestmark = needs_cel
 
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {environment: prod}}\n---\n"
-DEPLOYMENT = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: shop, labels: {app: web}}
-spec:
-  replicas: 6
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      nodeSelector: {disk: hdd}
-      containers: [{name: web, image: "web:1"}]
-"""
+DEPLOYMENT = deployment(
+    "nodeSelector: {disk: hdd}", 'containers: [{name: web, image: "web:1"}]', namespace="shop", replicas=6, metadata="labels: {app: web}"
+)
 
 
 def run(folder: Path, params: str, manifests: str = DEPLOYMENT, *, more: str = "") -> tuple[list[str], list[str]]:

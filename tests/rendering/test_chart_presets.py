@@ -8,26 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from deployment_text import deployment
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
 VALUES = """\
 podAntiAffinity: ""
 """
-WEB = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers:
-        - name: web
-          image: web:1
-"""
+WEB = deployment("containers:", "  - name: web", "    image: web:1", replicas=2)
 PRESET = """\
       affinity:
         {{- if eq .Values.podAntiAffinity "hard" }}

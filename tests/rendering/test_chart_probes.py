@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deployment_text import deployment
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
@@ -15,19 +16,7 @@ nodeSelector: {}
 tolerations: []
 affinity: {}
 """
-HEAD = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers:
-        - name: web
-          image: web:1
-"""
+HEAD = deployment("containers:", "  - name: web", "    image: web:1")
 GOOD = """\
       {{- with .Values.nodeSelector }}
       nodeSelector: {{- toYaml . | nindent 8 }}

@@ -7,19 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from deployment_text import deployment
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
-WEB = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {containers: [{name: web, image: nginx}]}
-"""
+WEB = deployment("{containers: [{name: web, image: nginx}]}")
 SPREAD = """\
 apiVersion: apps/v1
 kind: Deployment

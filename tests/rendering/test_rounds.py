@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from deployment_text import deployment
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
-TEMPLATE = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      {{- if eq .Values.arch "arm64" }}
-      tolerations:
-      - key: arch
-        operator: Equals
-        value: arm64
-      {{- end }}
-      nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}
-      containers: [{name: web, image: nginx}]
-"""
+TEMPLATE = deployment(
+    '{{- if eq .Values.arch "arm64" }}',
+    "tolerations:",
+    "- key: arch",
+    "  operator: Equals",
+    "  value: arm64",
+    "{{- end }}",
+    "nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}",
+    "containers: [{name: web, image: nginx}]",
+)
 WEB = {
     ".git/HEAD": "",
     "charts/web/Chart.yaml": "{apiVersion: v2, name: web, version: 1.0.0}\n",

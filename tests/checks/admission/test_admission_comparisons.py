@@ -45,19 +45,6 @@ def test_without_value_or_key() -> None:
     assert [each.split(maxsplit=1)[1] for each in found('{operator: Gt, value: "5"}')] == [f"invalid-toleration {no_key}"]
 
 
-@pytest.mark.parametrize(
-    "target, why",
-    [
-        (Target(NEWEST), "unless the feature gate TaintTolerationComparisonOperators is enabled"),
-        (Target((1, 34), GATE), "before Kubernetes 1.35"),
-    ],
-)
-def test_without_the_gate(target: Target, why: str) -> None:
-    for value in ("5", "abc"):
-        toleration = f'{{key: a, operator: Gt, value: "{value}"}}'
-        assert found(toleration, target=target) == [f"6:36 unknown-operator a toleration does not support the operator Gt {why}"]
-
-
 def test_the_webhook_of_kubevirt_knows_them_not_and_has_no_schema_for_pools() -> None:
     for value in ("5", "abc"):
         toleration = f'{{key: a, operator: Gt, value: "{value}"}}'

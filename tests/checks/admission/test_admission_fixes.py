@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from workload_texts import spread, workload
 
-from afflint.checks.admission.integers import deletion_cost_fault, is_plain_integer
 from fixed_text import becomes, stays
 from linting import lint
 
@@ -75,11 +74,6 @@ def test_quotes_are_removed_from_whole_numbers_as_people_write_them(written: str
     assert fixes(workload("Pod", lines), "wrong-type") == [offered]
 
 
-def test_the_quotes_of_a_virtual_machine_are_removed_as_well() -> None:
-    lines = spread('maxSkew: "5"\ntopologyKey: zone\nwhenUnsatisfiable: DoNotSchedule\nlabelSelector: {}')
-    assert fixes(workload("VirtualMachine", lines), "wrong-type") == ["5"]
-
-
 @pytest.mark.parametrize(
     "written, offered",
     [
@@ -115,33 +109,6 @@ def test_a_field_is_renamed_where_its_value_fits_and_the_name_is_free(lines: str
 def test_a_field_that_means_the_opposite_is_not_a_slip() -> None:
     lines = spread("maxSkew: 1\ntopologyKey: zone\nwhenUnsatisfiable: DoNotSchedule\nlabelSelector: {}\nmismatchLabelKeys: [a]")
     assert fixes(workload("Pod", lines), "unknown-field") == [None]
-
-
-def test_whole_numbers() -> None:
-    assert [text for text in ("0", "7", "-7", "2147483647") if not is_plain_integer(text)] == []
-    assert [
-        text for text in ("", "-", "+7", "07", "-07", "-0", "--7", "7.0", "0x7", "1_0", "2147483648", "٣", "7 ") if is_plain_integer(text)
-    ] == []
-
-
-@pytest.mark.parametrize(
-    "text, fault",
-    [
-        ("100", None),
-        ("-100", None),
-        ("0", None),
-        ("-007", None),
-        ("2147483648", "is not a 32-bit integer"),
-        ("9" * 5000, "is not an integer"),
-        ("+1", "has a plus sign, which the API server rejects"),
-        ("007", "has a leading zero, which the API server rejects"),
-        ("high", "is not an integer"),
-        ("", "is not an integer"),
-        ("1.0", "is not an integer"),
-    ],
-)
-def test_deletion_costs(text: str, fault: str | None) -> None:
-    assert deletion_cost_fault(text) == fault
 
 
 def test_a_list_of_node_terms_gets_its_key() -> None:

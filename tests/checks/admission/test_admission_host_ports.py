@@ -79,15 +79,6 @@ def test_another_protocol_address_or_number(other: str) -> None:
     assert reported(pod(f"{{containerPort: 80, hostPort: 8080}}, {{containerPort: 80, {other}}}")) == []
 
 
-def test_two_host_ports_on_one_address() -> None:
-    assert reported(pod("{containerPort: 80, hostPort: 80, hostIP: 127.0.0.1}, {containerPort: 81, hostPort: 80, hostIP: 127.0.0.1}")) == [
-        (
-            "invalid-host-port spec.containers[0].ports[1].hostPort: "
-            "this pod requests the host port `80/TCP` of 127.0.0.1 twice: containers[0].ports[0] requests it as well"
-        )
-    ]
-
-
 def test_on_the_network_of_the_host_both_ports_are_the_same() -> None:
     on_host = "hostNetwork: true, "
     assert reported(pod("{containerPort: 80, hostPort: 8080}", more=on_host)) == [
