@@ -137,44 +137,6 @@ def test_small_clusters(nodes: list[dict[str, Any]], objects: list[dict[str, Any
 
 
 @few_examples
-@given(
-    st.lists(node, min_size=1, max_size=2),
-    workloads(
-        st.dictionaries(st.sampled_from(["nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "nodeName"]), ANYTHING),
-        ANYTHING,
-    ),
-)
-def test_constraints_of_any_shape(nodes: list[dict[str, Any]], objects: list[dict[str, Any]]) -> None:
-    findings(nodes, objects)
-
-
-@few_examples
-@given(
-    st.lists(node, min_size=1, max_size=2),
-    workloads(
-        st.builds(
-            lambda field, list_field, inner: {
-                "affinity": {field: {list_field: inner}},
-                "topologySpreadConstraints": inner,
-                "tolerations": inner,
-            },
-            st.sampled_from(["nodeAffinity", "podAffinity", "podAntiAffinity"]),
-            st.sampled_from(["requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"]),
-            st.lists(
-                st.dictionaries(
-                    st.sampled_from(["topologyKey", "labelSelector", "namespaces", "weight", "podAffinityTerm", "maxSkew"]), ANYTHING
-                ),
-                max_size=2,
-            ),
-        ),
-        st.just(2),
-    ),
-)
-def test_terms_of_any_shape(nodes: list[dict[str, Any]], objects: list[dict[str, Any]]) -> None:
-    findings(nodes, objects)
-
-
-@few_examples
 @given(st.dictionaries(st.sampled_from(["name", "labels", "taints", "unschedulable", "allocatable", "kind"]), ANYTHING))
 def test_an_inventory_of_any_shape_is_read_or_refused_with_its_place(entry: dict[str, Any]) -> None:
     complaint = ""

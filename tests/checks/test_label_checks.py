@@ -159,6 +159,14 @@ affinity:
             "21:50 no namespace can have `team In [a]` and also `team NotIn [a, b]`, so this selector matches nothing"
         ]
 
+    def test_a_selector_of_many_values_is_read_in_one_go(self) -> None:
+        values = ", ".join(f"v{number}" for number in range(20_000))
+        expressions = ", ".join(f"{{key: app, operator: {operator}, values: [{values}]}}" for operator in ("In", "NotIn"))
+        term = f"{{topologyKey: zone, labelSelector: {{matchExpressions: [{expressions}]}}}}"
+        spec = f"affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}"
+        text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec:\n  containers: [{{name: c, image: i}}]\n  {spec}\n"
+        assert len(messages_of(text, "contradictory-selector")) == 1
+
 
 class TestLabelNotOnTemplate:
     def test_a_service_that_finds_nothing_makes_it_an_error(self) -> None:

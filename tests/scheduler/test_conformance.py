@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from afflint.placement import Cluster, ScheduleResult
-from cluster_objects import HOST, ZONE, Object, apart, app, expression, node, node_preferences, node_terms, pod, spread, term, together
+from afflint.placement import Cluster
+from cluster_objects import HOST, ZONE, Object, node
 from exactness import counted
 from shared_material import cases
 
@@ -120,110 +120,9 @@ class TestRecordedAnswers:
         assert [part for case in cases("sequence_cases.jsonl.gz") for part in step_difference(case)] == []
 
 
-PERFORMANCE = "performance In high"
-
-
 def workers() -> list[Object]:
     """A control plane and three zones of two workers each; the second one of a zone is fast."""
     nodes = [node("control-plane", {HOST: "control-plane"}, taints=["node-role.kubernetes.io/control-plane:NoSchedule"])]
     for zone, (plain, fast) in {"north": ("w1", "w2"), "south": ("w3", "w4"), "west": ("w5", "w6")}.items():
         nodes += [node(plain, {HOST: plain, ZONE: zone}), node(fast, {HOST: fast, ZONE: zone, "performance": "high"})]
     return nodes
-
-
-def replicas(name: str, count: int, **spec: Any) -> list[Object]:
-    return [pod(f"{name}-{index}", {"app": name}, **spec) for index in range(count)]
-
-
-DATABASE = {**node_terms(PERFORMANCE), **apart(term(ZONE, app("database")))}
-CACHE = apart(term(ZONE, app("cache")))
-APPLIANCE = {**together(term(HOST, app("cache"))), **apart(term(ZONE, app("appliance")))}
-
-
-def three_tiers() -> list[Object]:
-    return [
-        *replicas("database", 3, affinity=DATABASE),
-        *replicas("cache", 3, affinity=CACHE),
-        *replicas("appliance", 3, affinity=APPLIANCE),
-    ]
-
-
-class TestThreeTiersInThreeZones:
-    """Databases on fast nodes, one per zone; caches one per zone; an appliance beside each cache."""
-
-    def lose(self, lost: str) -> ScheduleResult:
-        run = Cluster(nodes=workers()).schedule(three_tiers())
-        return run.cluster.without([lost]).schedule(run.cluster.evicted([lost]))
-
-    def test_everything_finds_a_place(self) -> None:
-        run = Cluster(nodes=workers()).schedule(three_tiers())
-        assert run.unschedulable == {}
-        assert [run.placements[f"database-{index}"] for index in range(3)] == ["w2", "w4", "w6"]
-        assert [run.placements[f"cache-{index}"] for index in range(3)] == ["w1", "w3", "w5"]
-        assert [run.placements[f"appliance-{index}"] for index in range(3)] == ["w1", "w3", "w5"]
-
-    def test_losing_a_plain_node_moves_cache_and_appliance_to_the_fast_node_of_the_zone(self) -> None:
-        after = self.lose("w1")
-        assert after.settled == ({"cache-0": "w2", "appliance-0": "w2"}, {})
-
-    def test_losing_a_fast_node_leaves_a_database_without_a_place(self) -> None:
-        after = self.lose("w2")
-        assert after.settled.placements == {}
-        assert after.settled.unschedulable == {
-            "database-0": {
-                "control-plane": "TaintToleration",
-                "w1": "NodeAffinity",
-                "w3": "NodeAffinity",
-                "w4": "InterPodAffinity",
-                "w5": "NodeAffinity",
-                "w6": "InterPodAffinity",
-            }
-        }
-
-    def test_a_follower_before_its_leader_waits_for_the_next_round(self) -> None:
-        run = Cluster(nodes=workers()).schedule([*replicas("appliance", 1, affinity=APPLIANCE), *replicas("cache", 1, affinity=CACHE)])
-        assert run.placements == {"cache-0": "w1"}
-        assert set(run.unschedulable) == {"appliance-0"}
-        assert run.settled == ({"cache-0": "w1", "appliance-0": "w1"}, {})
-        assert run.rounds == 1
-
-    def test_with_a_key_that_no_node_has_nothing_ever_schedules(self) -> None:
-        typo = together(term("topology.kubernetes.io/hostname", app("cache")))
-        run = Cluster(nodes=workers()).schedule([*replicas("cache", 3, affinity=CACHE), *replicas("appliance", 3, affinity=typo)])
-        assert set(run.settled.unschedulable) == {"appliance-0", "appliance-1", "appliance-2"}
-
-
-class TestThreeRulesOfAffinity:
-    """Preferred zone, required company, required distance: one rule each."""
-
-    nodes = (node("e1", {HOST: "e1", "zone": "east"}), node("e2", {HOST: "e2", "zone": "east"}), node("w1", {HOST: "w1", "zone": "west"}))
-
-    def test_a_weight_of_75_on_the_zone_prefers_it_and_does_not_insist(self) -> None:
-        wants_east = node_preferences((75, "zone In east"))
-        assert Cluster(nodes=self.nodes).schedule([pod("vm", affinity=wants_east)]).best == {"vm": ("e1", "e2")}
-        assert Cluster(nodes=self.nodes[2:]).schedule([pod("vm", affinity=wants_east)]).placements == {"vm": "w1"}
-
-    def test_required_company(self) -> None:
-        beside = together(term(HOST, {"matchExpressions": [expression("app In db")]}))
-        cluster = Cluster(nodes=self.nodes, pods=[pod("db", {"app": "db"}, on="w1")])
-        assert cluster.schedule([pod("web", affinity=beside)]).placements == {"web": "w1"}
-
-    def test_required_distance_takes_one_node_per_pod_and_no_more(self) -> None:
-        run = Cluster(nodes=self.nodes).schedule(replicas("web", 4, affinity=apart(term(HOST, app("web")))))
-        assert run.placements == {"web-0": "e1", "web-1": "e2", "web-2": "w1"}
-        assert set(run.unschedulable) == {"web-3"}
-
-
-def test_of_several_weighted_preferences_the_best_sum_wins() -> None:
-    nodes = [node("a", {"disk": "ssd"}), node("b", {"disk": "ssd", "zone": "z1"}), node("c", {"zone": "z1", "gpu": ""}), node("d")]
-    wishes = node_preferences((50, "disk In ssd"), (30, "zone In z1"), (15, "gpu Exists"))
-    verdict = Cluster(nodes=nodes).evaluate(pod(affinity=wishes))
-    assert verdict.scores["NodeAffinity"] == {"a": 62, "b": 100, "c": 56, "d": 0}
-    assert all(verdict.feasible.values())  # also where no preference matches
-
-
-def test_one_pod_per_physical_host() -> None:
-    host = "node.cluster.x-k8s.io/esxi-host"
-    nodes = [node(f"vm{index}", {HOST: f"vm{index}", host: f"esxi-{index // 2}"}) for index in range(6)]
-    run = Cluster(nodes=nodes).schedule(replicas("web", 3, topologySpreadConstraints=[spread(host, app("web"))]))
-    assert run.placements == {"web-0": "vm0", "web-1": "vm2", "web-2": "vm4"}
