@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,12 +23,6 @@ SAMPLES = {
 TYPED = "words.value = {!r}; words.dispatchEvent(new Event('input', {{bubbles: true}}))"
 FOUND = "found.textContent"
 SHOWN = "[...document.querySelectorAll({!r})].filter((each) => each.checkVisibility()).length"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
