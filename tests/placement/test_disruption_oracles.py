@@ -13,8 +13,9 @@ from afflint.controllers.pod_source import PodSource
 from afflint.placement.plan import DisruptionEffect, Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.placement.preemption import Priorities
+from afflint.placement.upgrade_pools import UpgradeRequest
 from afflint.scheduler.preemption import Rank
-from cluster_objects import Object, app
+from cluster_objects import ZONE, Object, app
 from random_orders import drawn_cluster
 from workload_objects import inventory
 
@@ -73,3 +74,20 @@ def test_the_removal_after_a_failure_is_that_of_both_together() -> None:
         removed = question.effect(lose=nodes).removed
         if removed is not None:
             assert effects(removed) == effects(question.effect(lose=nodes, remove=nodes, together=True))
+
+
+def test_a_zone_that_can_be_drained_can_be_upgraded_at_once_and_the_same_pods_move() -> None:
+    """Not the other way round: a drain takes one node after another, and a budget may stop it earlier."""
+    drained = 0
+    for seed in SEEDS:
+        question = Question(seed)
+        zone = question.nodes[0]["metadata"]["labels"].get(ZONE)
+        if zone:
+            drain = question.effect(drain=[f"zone={zone}"])
+            (upgrade,) = question.plan(upgrade=UpgradeRequest([f"{ZONE}={zone}"], unavailable="100%")).upgrades
+            if drain.result == "ends":
+                drained += 1
+                assert upgrade.completes
+                moved = {(replica.workload, replica.pod) for replica in upgrade.replicas}
+                assert {(move.workload, move.pod) for move in drain.moves} == moved
+    assert drained > len(SEEDS) / 2
