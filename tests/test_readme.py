@@ -60,14 +60,12 @@ def commands() -> Iterator[str]:
         if command.startswith("afflint "):
             yield command
     jobs = "".join(blocks("yaml"))
-    for variable, value in (("${{ matrix.shard }}", "1"), ("$CI_NODE_INDEX", "1"), ("$CI_NODE_TOTAL", "4")):
-        jobs = jobs.replace(variable, value)
     yield from re.findall(r"^ +- (?:run: )?(afflint check .*)$", jobs, re.MULTILINE)
     yield str(task()["command"])
     named = (
         all_text().replace("`afflint why`", "`afflint why NAME`").replace("afflint why NAME", "afflint why web deploy --nodes nodes.yaml")
     )
-    named = named.replace("NAME", "wrong-type").replace("`afflint merge`", "`afflint merge shard.jsonl`")
+    named = named.replace("NAME", "wrong-type")
     named = named.replace("`afflint test`", "`afflint test tests/policies`")
     named = named.replace("`afflint mcp FOLDER`", "`afflint mcp .`")
     # A run with --watch ends only when it is interrupted.
@@ -140,7 +138,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("helm", "kustomize"):
         (programs / name).write_text(f"#!/bin/sh\ncat {shlex.quote(str(folder / 'deploy' / 'web.yaml'))}\n", encoding="utf-8")
         (programs / name).chmod(0o755)
-    run((*AFFLINT, "check", "deploy", "--shard", "1/1", "--output", "shard.jsonl"), folder)
     run((*AFFLINT, "check", "--write-baseline"), folder)
     for place in (folder, folder / "governed"):
         (place / "history").mkdir()

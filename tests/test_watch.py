@@ -211,7 +211,6 @@ def test_a_terminal_is_cleared_before_each_run() -> None:
         (["--fix"], "--watch cannot be used with --fix"),
         (["--diff"], "--watch cannot be used with --diff"),
         (["--write-baseline"], "--watch cannot be used with --write-baseline"),
-        (["--shard", "1/2", "--output", "x"], "--shard cannot be used with --watch"),
         (["-"], "--watch checks files, not standard input"),
         (["nowhere"], "no such file or folder: 'nowhere'"),
         (["--select", "nothing"], "--select: unknown value 'nothing'; `afflint rule` lists all rules and categories"),

@@ -16,7 +16,6 @@ _ROOT = Path(__file__).parents[1]
 _SEE = {
     "diff": "[What a change does](../diff.md)",
     "check": "[CI](../ci.md), [rendering](../rendering.md), [baselines](../baselines.md), [large repositories](../large-repositories.md)",
-    "merge": "[Large repositories](../large-repositories.md)",
     "place": "[Nodes and pools](../nodes.md), [placement in ten minutes](../lab.md)",
     "why": "[Why does it not run?](../nodes.md#why-does-it-not-run)",
     "rule": "[All rules](../rules/index.md)",

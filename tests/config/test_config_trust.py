@@ -108,13 +108,6 @@ class TestOutput:
         assert afflint("check", *words).code == 1
         assert (tmp_path / "report.txt").read_text() == FINDING
 
-    def test_merge_trusts_the_configuration_no_more(self, afflint: Afflint, repository: Path, tmp_path: Path) -> None:
-        configure(repository, "format: concise\noutput: ../../.bashrc\n")
-        assert afflint("check", "--shard", "1/1", "--output", "shard").code == 0
-        done = afflint("merge", "shard")
-        assert (done.code, "`output`: `../../.bashrc` is outside" in done.err) == (2, True)
-        assert (tmp_path / ".bashrc").read_text() == "alias ll='ls -l'\n"
-
 
 class TestBaseline:
     @pytest.mark.parametrize("baseline", ["../../.bashrc", "../../known.json", "link", "package.json", ".git/config"])

@@ -281,23 +281,20 @@ COMMANDS = {
     "check": ("check", "--no-config", "web.yaml", "--output"),
     "check sarif": ("check", "--no-config", "--format", "sarif", "web.yaml", "--output"),
     "check baseline": ("check", "--no-config", "web.yaml", "--write-baseline", "--baseline"),
-    "shard": ("check", "--no-config", "--shard", "1/1", "web.yaml", "--output"),
     "place": ("place", "--no-config", "--nodes", "nodes.yaml", "web.yaml", "--output"),
     "why": ("why", "--no-config", "--nodes", "nodes.yaml", "web", "web.yaml", "--output"),
     "report": ("report", "--config", "policies.yaml", "web.yaml", "--output"),
     "diff": ("diff", "HEAD", "--output"),
-    "merge": ("merge", "shard.json", "--output"),
 }
 
 
 @pytest.fixture
-def repository(tmp_path: Path, afflint: Afflint) -> Path:
+def repository(tmp_path: Path) -> Path:
     (tmp_path / "web.yaml").write_text(FAULTY)
     (tmp_path / "nodes.yaml").write_text(NODE)
     (tmp_path / "policies.yaml").write_text("extends: ['afflint:strict']\n")
     for words in (["init", "-q"], ["add", "web.yaml"], ["-c", "user.name=a", "-c", "user.email=a", "commit", "-qm", "."]):
         subprocess.run(["git", *words], cwd=tmp_path, check=True)
-    afflint("check", "--no-config", "--shard", "1/1", "web.yaml", "--output", "shard.json")
     return tmp_path
 
 

@@ -161,9 +161,6 @@ def test_a_command_does_what_the_table_says(command: str, place: Place) -> None:
             (place.repository / f"{number}.yaml").write_text(POD, encoding="utf-8")
     if {"HEAD", "--index"} & {*words}:
         commit_with_hostile_configuration(place.repository)
-    if "merge" in words:
-        shard = ["check", "--no-cache", "--shard", "1/1", "--output", "shard.json"]
-        traced([afflint(), *shard], place.repository, place.environment, place.trace)
     code, printed, seen = traced([afflint(), *words], place.repository, place.environment, place.trace)
     assert code in (0, 1), printed
     expect(place, seen, COMMANDS[command])
@@ -303,4 +300,4 @@ def test_each_program_of_afflint_has_a_row() -> None:
     assert set(STEPS) == {row[0].removeprefix("action.yml, ") for row in ROWS if row[0].startswith("action")}
     subcommands = {command.split()[1] for command in COMMANDS if command.startswith("afflint ")}
     assert {command.split()[2] for command in COMMANDS if command.startswith("kubectl ")} == {"place", "why", "check"}
-    assert subcommands >= {"check", "config", "diff", "init", "lsp", "mcp", "merge", "place", "report", "rule", "test"}
+    assert subcommands >= {"check", "config", "diff", "init", "lsp", "mcp", "place", "report", "rule", "test"}

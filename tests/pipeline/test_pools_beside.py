@@ -86,24 +86,6 @@ def test_what_is_wrong_with_pools_is_reported_in_a_file_that_is_named_for_its_no
     assert found("app", nodes=["clusters/c.yaml"]) == ["info no-matching-pool", "error invalid-pool-taint"]
 
 
-def test_shards_find_the_same(tmp_path: Path) -> None:
-    from afflint.pipeline.options import Options
-    from afflint.pipeline.shards import Arguments, Merged, Share, lines_of_share
-
-    for nodes in ([], ["clusters/c.yaml"]):
-        session = Session(config.with_overrides(config.default(), nodes=nodes))
-        sources = session.sources(["."])
-        paths = []
-        for number in (1, 2):
-            path = tmp_path / f"{len(nodes)}-{number}.results"
-            path.write_text("".join(lines_of_share(session, sources, Share(number, 2), Arguments((".",)), 1)))
-            paths.append(str(path))
-        merged = Merged(paths)
-        findings = session.check(sources, Options(mapper=merged)).findings
-        assert [finding.rule for finding in findings] == ["no-matching-pool"]
-        assert not merged.new_definitions
-
-
 def test_results_that_were_kept_know_the_pools(tmp_path: Path) -> None:
     from afflint.pipeline.options import Options
 

@@ -1,4 +1,4 @@
-"""The findings of a run depend on the files alone: not on their order, the number of processes, the cache, shards or the editor.
+"""The findings of a run depend on the files alone: not on their order, the number of processes, the cache or the editor.
 
 The repository has everything that one file can define for another: nodes, a CustomResourceDefinition, a pool, policies of the
 configuration and of the cluster, a kustomization and a chart.
@@ -193,15 +193,6 @@ def test_a_cache_notices_that_a_file_is_gone(name: str, found: Check, repository
     expected = found(".")
     assert expected != before
     assert found(".", *cached) == expected
-
-
-def test_shards_do_not_matter(found: Check, afflint: Afflint) -> None:
-    expected = found(".")
-    for count in (2, 3):
-        names = [f"../{number}-of-{count}.json" for number in range(1, count + 1)]
-        for number, name in enumerate(names, 1):
-            assert afflint("check", "--no-cache", "--shard", f"{number}/{count}", "--output", name).code in (0, 1)
-        assert findings(afflint("merge", "--format", "json", *names)) == expected
 
 
 @pytest.mark.parametrize("name", ["apps/cart.yaml", "apps/widget.yaml", "apps/db.yaml"])

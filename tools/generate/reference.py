@@ -9,7 +9,7 @@ from tools.generate import ROOT, GeneratedFile, with_parts
 from website import reference
 
 REFERENCE = ROOT / "docs" / "reference.md"
-COMMANDS = ("check", "merge", "place", "why", "report", "init", "rule", "config", "test", "lsp", "mcp")
+COMMANDS = ("check", "place", "why", "report", "init", "rule", "config", "test", "lsp", "mcp")
 
 
 def files() -> Iterator[GeneratedFile]:

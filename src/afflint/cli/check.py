@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
 def check(args: CheckOptions) -> int:
     """Lint manifests: files, folders, globs or '-'. Default: the current folder."""
-    if args.shard is not None:
-        from afflint.cli.shards import write_share
-
-        return write_share(args, args.shard)
     if args.executor is None:
         return _run(args, None)
     from afflint.pipeline.dask_executor import DaskMapper, address

@@ -58,7 +58,6 @@ class CheckOptions(NamedTuple):
     no_cache: bool
     cache_dir: str | None
     executor: str | None
-    shard: str | None
     watch: bool
 
     @property
@@ -220,7 +219,6 @@ SECTIONS: Mapping[str, Sequence[Option]] = {
             help_text="Keep the cache in this folder.",
         ),
         option("--executor", metavar="URL", help_text="Run on a Dask cluster, dask://HOST:PORT; ?paths=shared sends no files."),
-        option("--shard", metavar="I/N", help_text="Check only this share of the files, for `afflint merge`."),
         flag("--watch", help_text="Check again after each change."),
     ),
 }

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "check": "afflint.cli.check:COMMAND",
     "diff": "afflint.cli.diff:COMMAND",
-    "merge": "afflint.cli.shards:MERGE",
     "place": "afflint.cli.place:COMMAND",
     "why": "afflint.cli.why:COMMAND",
     "report": "afflint.cli.report:COMMAND",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ReportingOptions(NamedTuple):
-    """The options of the report and the exit code, of ``afflint check`` and ``afflint merge``."""
+    """The options of the report and the exit code, of ``afflint check``."""
 
     formats: tuple[str, ...]
     outputs: tuple[str, ...]

@@ -81,7 +81,6 @@ def _check_options(args: CheckOptions) -> None:
     refused = {
         "--fix": args.fix,
         "--diff": args.diff,
-        "--shard": args.shard,
         "--write-baseline": args.write_baseline,
         "--show-files": args.show_files,
         "--index": args.from_index,

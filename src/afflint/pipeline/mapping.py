@@ -13,7 +13,7 @@ from afflint.yaml.prefilter import Reading
 
 if TYPE_CHECKING:
     from afflint.pipeline.cache import Cache
-    from afflint.pipeline.results import Keys, ResultEntry
+    from afflint.pipeline.results import ResultEntry
 
 Result = TypeVar("Result")
 
@@ -80,9 +80,9 @@ def _in_processes(
     sources: Sequence[Source],
     jobs: int,
     progress: Progress | None,
-    own: Callable[[Source], Result] | None = None,
+    own: Callable[[Source], Result],
 ) -> list[Result]:
-    """Map in several processes, including this one. Each calls ``make`` for its function; this process uses ``own`` if it is given."""
+    """Map in several processes, including this one. Each other process calls ``make`` for its function; this one uses ``own``."""
     from afflint.pipeline.workers import map_in_processes
 
     return map_in_processes(make, sources, jobs, progress, own)
@@ -123,36 +123,6 @@ def _unreadable(checker: Checker, error: OSError | MemoryError) -> FileResult:
         return checker.unreadable(f"cannot be read: {error.strerror or error}", remedy)
     remedy = "Check fewer files at a time, or with fewer processes (`--jobs`)."
     return checker.unreadable("the file needs more memory than is available", remedy)
-
-
-# Results by key, for shards.
-
-
-def map_by_key(
-    sources: Sequence[Source], settings: MapSettings, keys: "Keys", jobs: int = 1, progress: Progress | None = None
-) -> Iterator["ResultEntry | None"]:
-    """Yield the results as JSON with their keys, in the order of the sources; None if a file cannot be read or encoded."""
-    if jobs > 1 and len(sources) >= _WORTH_PROCESSES:
-        yield from _in_processes(partial(_entry_maker, settings, keys), sources, jobs, progress)
-    else:
-        yield from _here(_entry_maker(settings, keys), sources, progress)
-
-
-def _entry_maker(settings: MapSettings, keys: "Keys") -> "Callable[[Source], ResultEntry | None]":
-    from afflint.pipeline.results import checksum, entry
-
-    checker = Checker(settings)
-
-    def make_entry(source: Source) -> "ResultEntry | None":
-        data = bytes_of(source)
-        if isinstance(data, Exception):
-            return None
-        try:
-            return entry(keys.key(source.known_as, checksum(data)), checker.check(source.known_as, data))
-        except MemoryError:
-            return None
-
-    return make_entry
 
 
 # With a cache.

@@ -1,4 +1,4 @@
-"""Results of the map step as JSON, with their keys: for the cache, shards and remote workers."""
+"""Results of the map step as JSON, with their keys: for the cache and remote workers."""
 
 from __future__ import annotations
 
