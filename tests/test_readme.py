@@ -84,30 +84,6 @@ apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
 profiles: [{name: all, pluginConfig: [{name: DefaultEvictor}], plugins: {balance: {enabled: [RemoveDuplicates]}}}]
 """
-KYVERNO = {
-    "kyverno-test.yaml": """
-apiVersion: cli.kyverno.io/v1alpha1
-kind: Test
-metadata: {name: team}
-policies: [policy.yaml]
-resources: [pod.yaml]
-results: [{policy: team, kind: Pod, resources: [web], result: pass}]
-""",
-    "policy.yaml": """
-apiVersion: policies.kyverno.io/v1
-kind: ValidatingPolicy
-metadata: {name: team}
-spec:
-  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
-  validations: [{expression: "has(object.metadata.labels)", message: no labels}]
-""",
-    "pod.yaml": """
-apiVersion: v1
-kind: Pod
-metadata: {name: web, labels: {team: a}}
-spec: {containers: [{name: web, image: web}]}
-""",
-}
 
 
 @pytest.fixture(scope="module")
@@ -124,9 +100,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "overlays" / "production" / "kustomization.yaml").write_text("resources: [web.yaml]\n", encoding="utf-8")
     nodes = "nodes:\n- {name: elsewhere, labels: {node-role.kubernetes.io/worker: ''}}\n"
     (folder / "nodes.yaml").write_text(nodes, encoding="utf-8")
-    (folder / "policies" / "other-vpol").mkdir(parents=True)
-    for name, text in KYVERNO.items():
-        (folder / "policies" / "other-vpol" / name).write_text(text, encoding="utf-8")
     (folder / "new-nodes.yaml").write_text("nodes:\n- {name: new}\n", encoding="utf-8")
     pool = "apiVersion: machine.openshift.io/v1beta1\nkind: MachineSet\nmetadata: {name: ocp-high}\n"
     (folder / "machineset.yaml").write_text(f"{pool}spec: {{replicas: 1, template: {{spec: {{}}}}}}\n", encoding="utf-8")

@@ -380,20 +380,6 @@ kind: Assign
 metadata: {name: assign}
 spec: {applyTo: [{groups: [apps], versions: [v1], kinds: [Deployment]}], location: spec.replicas, parameters: {assign: {value: 2}}}
 """,
-    "tests of policies": """\
-apiVersion: cli.kyverno.io/v1alpha1
-kind: Test
-metadata: {name: team}
-policies: [policies.yaml]
-resources: [resource.yaml]
-results: [{policy: kyverno, kind: Pod, resources: [web], result: pass}]
----
-apiVersion: test.gatekeeper.sh/v1alpha1
-kind: Suite
-metadata: {name: suite}
-tests: [{name: a, template: policies.yaml, constraint: policies.yaml, cases: [{name: one, object: resource.yaml,
-  assertions: [{violations: no}]}]}]
-""",
     "gitops": """\
 apiVersion: argoproj.io/v1alpha1
 kind: Application

@@ -143,16 +143,6 @@ def test_policies(trees: Trees, sample: dict[str, Any], others: list[dict[str, A
     trees.run("report", ".")
 
 
-@samples("tests of policies")
-def test_tests_of_policies(trees: Trees, sample: dict[str, Any], others: list[dict[str, Any]]) -> None:
-    """Broken tests of Kyverno and Gatekeeper, and broken objects that they name."""
-    trees.write(policies__yaml=block(SAMPLES["policies"]), resource__yaml=block(SAMPLES["manifests"][:2]))
-    trees.write(**{"kyverno-test__yaml": block([*all_changed(sample), *others])})
-    trees.run("test", ".")
-    trees.write(**{"kyverno-test__yaml": block([sample, *others])}, resource__yaml=block(all_changed(SAMPLES["manifests"][0], *NAMING)))
-    trees.run("test", ".")
-
-
 @samples("gitops")
 def test_what_is_rendered(trees: Trees, sample: dict[str, Any], others: list[dict[str, Any]]) -> None:
     """Broken objects of Argo CD and Flux, generators of kustomize, and helmfiles. Nothing of them can be built."""

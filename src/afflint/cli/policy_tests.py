@@ -14,7 +14,6 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
 
 if TYPE_CHECKING:
-    from afflint.pipeline.foreign_tests import ForeignVerdict
     from afflint.pipeline.policy_tests import ExampleVerdict
 
 _FORMATS = ("text", "json")
@@ -38,8 +37,6 @@ def test(args: PolicyTestOptions) -> int:
     PATHS are Markdown pages with bad and good examples, YAML files named bad or good, or folders of these. The configuration is the
     nearest one in the folder of the first path or above it.
 
-    Tests of Kyverno (kyverno-test.yaml) and suites of gator in PATHS run as well, with the policies in CEL that they name.
-
     Exits with 1 if an example does not give the expected findings or cannot be read.
     """
     from afflint.checks.registry import rules
@@ -57,63 +54,27 @@ def test(args: PolicyTestOptions) -> int:
         config_file = find(args.paths[0])
     runner = ExampleRunner(options.configuration(options.ConfigOverrides(config_file, no_config=config_file is None)))
     examples = examples_in(args.paths, {*rules(), *runner.policies})
-    foreign = _foreign_verdicts(args.paths)
-    if not examples and not foreign:
+    if not examples:
         raise UserError(
             f"no examples in {', '.join(map(repr, args.paths))}: examples are fences ```yaml bad and ```yaml good in pages, or files such "
             "as `POLICY.bad.yaml` and `POLICY.good.yaml`"
         )
     verdicts = [runner.verdict(each) if isinstance(each, Example) else each for each in examples]
     if args.form == "json":
-        show([_as_json(verdicts, runner.policies, foreign)])
+        show([_as_json(verdicts, runner.policies)])
     else:
-        show(_as_text(verdicts, runner.policies, foreign, color=colored(args.color), quiet=args.quiet))
-    return 0 if all(each.passed for each in verdicts) and not any(map(_differs, foreign)) else FOUND
+        show(_as_text(verdicts, runner.policies, color=colored(args.color), quiet=args.quiet))
+    return 0 if all(each.passed for each in verdicts) else FOUND
 
 
-def _foreign_verdicts(paths: Sequence[str]) -> list[ForeignVerdict]:
-    """Return the verdicts of the tests of Kyverno and Gatekeeper."""
-    from afflint.pipeline.foreign_tests import files_with_tests
-
-    files = list(files_with_tests(paths))
-    if not files:
-        return []
-    from afflint.admission.cel import ensure_available
-    from afflint.config.trust import repository_root
-    from afflint.pipeline.foreign_tests import verdicts_in
-    from afflint.source.repositories import is_really_inside
-
-    ensure_available()
-    found: list[ForeignVerdict] = []
-    for path in files:
-        root = repository_root(os.path.dirname(os.path.abspath(path)))
-        found += verdicts_in(path, lambda each, root=root: is_really_inside(each, root))  # type: ignore[misc]
-    return found
-
-
-def _differs(verdict: ForeignVerdict) -> bool:
-    return not (verdict.is_same or verdict.is_unknown)
-
-
-def _as_text(
-    verdicts: Sequence[ExampleVerdict], policies: Sequence[str], foreign: Sequence[ForeignVerdict], *, color: bool, quiet: bool
-) -> Iterator[str]:
+def _as_text(verdicts: Sequence[ExampleVerdict], policies: Sequence[str], *, color: bool, quiet: bool) -> Iterator[str]:
     bold, red, green, plain = (_BOLD, _RED, _GREEN, _PLAIN) if color else ("", "", "", "")
     for verdict in verdicts:
         for line, column, text in _differences(verdict):
             yield f"{bold}{visible(verdict.example.file)}:{line}:{column}:{plain} {text}\n"
         for note in () if verdict.passed else verdict.notes:
             yield f"  {visible(note)}\n"
-    for first, text in _foreign_differences(foreign):
-        yield f"{bold}{visible(first.file)}:{first.line}:{first.column}:{plain} {visible(text)}\n"
     if quiet:
-        return
-    if foreign:
-        wrong, unknown = sum(map(_differs, foreign)), sum(each.is_unknown for each in foreign)
-        counted = f"{pluralize(len(foreign), 'verdict')} of tests of Kyverno and Gatekeeper"
-        result = ", ".join([*([f"{wrong} not as expected"] if wrong else ()), *([f"{unknown} not evaluated"] if unknown else ())])
-        yield f"{red if wrong else green}{counted}, {result or 'all as expected'}{plain}\n"
-    if not verdicts:
         return
     failed = sum(not each.passed for each in verdicts)
     examples = pluralize(len(verdicts), "example")
@@ -122,20 +83,6 @@ def _as_text(
         idle = _idle(verdicts, policies)
         listed = f"; no bad example violates {', '.join(f'`{name}`' for name in idle)}" if idle else ""
         yield f"{len(policies) - len(idle)} of {pluralize(len(policies), 'policy')} exercised{listed}\n"
-
-
-def _foreign_differences(verdicts: Sequence[ForeignVerdict]) -> Iterator[tuple[ForeignVerdict, str]]:
-    """Yield each verdict that is not as expected, and the first of those that are not evaluated for one reason."""
-    unknown: dict[tuple[str, str, str], list[ForeignVerdict]] = {}
-    for each in verdicts:
-        if each.is_unknown:
-            unknown.setdefault((each.file, each.policy, each.reason), []).append(each)
-        elif not each.is_same:
-            more = f": {each.reason}" if each.reason else ""
-            yield each, f"policy `{each.policy}`, {each.subject}: expected {each.expected}, but got {each.given}{more}"
-    for (_, policy, reason), found in unknown.items():
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        yield found[0], f"policy `{policy}` is not evaluated for {found[0].subject}{more}: {reason}"
 
 
 def _idle(verdicts: Sequence[ExampleVerdict], policies: Sequence[str]) -> list[str]:
@@ -168,7 +115,7 @@ def _differences(verdict: ExampleVerdict) -> list[tuple[int, int, str]]:
     return sorted(lines)
 
 
-def _as_json(verdicts: Sequence[ExampleVerdict], policies: Sequence[str], foreign: Sequence[ForeignVerdict]) -> str:
+def _as_json(verdicts: Sequence[ExampleVerdict], policies: Sequence[str]) -> str:
     import json
 
     idle = _idle(verdicts, policies)
@@ -190,9 +137,7 @@ def _as_json(verdicts: Sequence[ExampleVerdict], policies: Sequence[str], foreig
         "policies": len(policies),
         "unexercised": idle,
     }
-    # Only with such tests: consumers of reports without them see no new key.
-    verdicts_of_tests = {"verdicts": [each._asdict() for each in foreign]} if foreign else {}
-    return json.dumps({"version": 1, "examples": examples, **verdicts_of_tests, "summary": summary}, indent=2) + "\n"
+    return json.dumps({"version": 1, "examples": examples, "summary": summary}, indent=2) + "\n"
 
 
 _OPTIONS = (
