@@ -192,7 +192,7 @@ def _without_value(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
     slip = near is not None and any(is_likely_typo(value, near) for value in wanted)
     help_ = f"Write `{near}`." if slip else ""
     # A value unlike all others here may be that of a pool in another repository.
-    certain = near is not None or (view.lists_labels and not _is_set_by_hand(key))
+    certain = near is not None or (view.listed and not _is_set_by_hand(key))
     return _PoolRejection(asked, message, "warning" if certain else "info", help_, related=_places(labels, key))
 
 
@@ -233,7 +233,7 @@ def _without_key(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
     result = "none of them" if view.listed else "no node created from them"
     message = f"{has} the label {quoted(key)}, so {result} accepts the pods{hint}"
     help_ = f"Write `{close}`." if close else ""
-    certain = close is not None or (view.lists_labels and not _is_set_by_hand(key))
+    certain = close is not None or (view.listed and not _is_set_by_hand(key))
     return _PoolRejection(asked, message, "warning" if certain else "info", help_, of_key=True)
 
 

@@ -86,11 +86,6 @@ class PoolView:
         """Whether files configure machines one by one, and do not list all of them."""
         return any(pool.whose == "described" and not pool.listed for pool in self.pools)
 
-    @cached_property
-    def lists_labels(self) -> bool:
-        """Whether files list every node of the cluster with the labels that users set."""
-        return self.listed and not any(pool.labelled_by_hand for pool in self.pools)
-
     @property
     def noun(self) -> str:
         """The word for one of ``pools`` in messages."""

@@ -65,16 +65,11 @@ def pools_of(files: Files, mapped: Mapping[FileId, FileResult], settings: MapSet
     if not holders:
         return None
     from afflint.inventory.pool_files import Pools
-    from afflint.pools.ansible_hosts import with_hosts
     from afflint.pools.talos import with_workers
 
     facts = [mapped[file].facts.of_file(file, files.folder(file)) for file in holders]
     pools, parts = [pool for each in facts for pool in each.pools], [part for each in facts for part in each.pool_parts]
-
-    def name_of(file: FileId) -> str:
-        return files.sources[file].path
-
-    pools = with_workers(with_hosts(pools, parts, name_of), name_of)
+    pools = with_workers(pools, lambda file: files.sources[file].path)
     return Pools(tuple(pools), tuple(parts), bool(files.nodes))
 
 

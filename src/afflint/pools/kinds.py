@@ -39,15 +39,11 @@ MARKS: dict[bytes, tuple[bytes, ...]] = {
     b"ManagedCluster": (b"containerservice.azure.com/",),
     b"KubernetesClusterNodePool": (b"containerservice.azure.",),
     b"Composition": (b"eks.aws.", b"containerservice.azure.", b"container.gcp."),
-    b"": (
-        b"node-label", b"node-taint", b"nodeLabels", b"nodeTaints", b"allowSchedulingOn", b"installDisk", b"talosVersion",
-        b"children:", b"k3s_server", b"k3s_agent", b"k3s_control_node", b"extra_server_args", b"extra_agent_args", b"server_config_yaml",
-        b"agent_config_yaml", b"rke2_server_node_taints", b"rke2_agent_node_taints", b"k8s_node_label",
-    ),
-}  # fmt: skip
+    b"": (b"node-label", b"node-taint", b"nodeLabels", b"nodeTaints", b"allowSchedulingOn", b"installDisk", b"talosVersion"),
+}
 """Parts of API groups, by kind: a document of the kind that declares nodes contains one of them. Other groups have the kinds, too.
 
-The empty kind is for files without a kind: settings of RKE2 and k3s, of Talos, of talhelper, and of Ansible.
+The empty kind is for files without a kind: settings of RKE2 and k3s, of Talos, and of talhelper.
 """
 
 _ANY = frozenset(mark for kind, marks in MARKS.items() for mark in marks if kind != b"KubeNodeConfig")

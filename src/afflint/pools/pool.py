@@ -111,8 +111,6 @@ class Pool(NamedTuple):
     per_zone: bool = False
     listed: bool = False
     """Whether its file lists every node of the cluster, one by one: a label that none of them has was at most set by hand."""
-    labelled_by_hand: bool = False
-    """Whether users of its format mostly set labels elsewhere, as with `kubectl label` in a task of Ansible."""
     has_other_nodes: bool = False
     """Whether its cluster has nodes outside all pools, such as those of Fargate or of an autoscaler with its own pools."""
     parts: tuple[Key, ...] = ()

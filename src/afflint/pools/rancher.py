@@ -63,20 +63,20 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
 _ROLES = (("controlPlaneRole", CONTROL_PLANE), ("etcdRole", ETCD), ("workerRole", WORKER))
 
 
-SERVER_LABELS = tuple([label(role, "true") for role in (CONTROL_PLANE, MASTER, ETCD)])
+_SERVER_LABELS = tuple([label(role, "true") for role in (CONTROL_PLANE, MASTER, ETCD)])
 """The labels of every server."""
 
 
-def node_settings(data: dict[str, Any], path: Path) -> Registration | None:
+def _node_settings(data: dict[str, Any]) -> Registration | None:
     """Return the labels and taints in the settings of a node, the content of a config.yaml of RKE2 or k3s; None if they are malformed."""
     given = {field: [data[field]] if type(data.get(field)) is str else data.get(field) for field in ("node-label", "node-taint")}
     if any(value is not None and type(value) is not list for value in given.values()):
         return None
     labels: list[Label] = []
     for index, entry in enumerate(given["node-label"] or ()):
-        where = (*path, "node-label", index) if type(data["node-label"]) is list else (*path, "node-label")
+        where: Path = ("node-label", index) if type(data["node-label"]) is list else ("node-label",)
         labels += [label(key, value, where) for key, value in parse_pairs(entry).items()] if is_known(entry) else []
-    taints = taints_in_texts(given["node-taint"], (*path, "node-taint"))
+    taints = taints_in_texts(given["node-taint"], ("node-taint",))
     # A flag of the kubelet may set further labels.
     flags = [data["kubelet-arg"]] if type(data.get("kubelet-arg")) is str else list_at(data, "kubelet-arg")
     known = all(map(is_known, given["node-label"] or ())) and not any("node-labels" in str(flag) for flag in flags)
@@ -86,11 +86,11 @@ def node_settings(data: dict[str, Any], path: Path) -> Registration | None:
 def _settings(declared: Declared) -> Iterator[Pool]:
     """Yield the node of a config.yaml of RKE2 or k3s, which is a server if the file does not name a server to join."""
     data = declared.data
-    settings, server = node_settings(data, ()), "server" not in data
+    settings, server = _node_settings(data), "server" not in data
     if settings is None:
         return
     yield declared.pool(text(data, "node-name") or ("server" if server else "agent"), "RKE2 or k3s node", (), "described")._replace(
-        labels=(*settings.labels, *(SERVER_LABELS if server else ())),
+        labels=(*settings.labels, *(_SERVER_LABELS if server else ())),
         taints=settings.taints,
         closed=settings.known,
         least=1,

@@ -65,9 +65,7 @@ def _bases(composition: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Path, 
 
 
 def _without_kind(document: Document) -> Iterator[Pool | PoolPart]:
-    """Yield the pools of settings of RKE2, k3s and Talos, and the nodes that talhelper or Ansible configure."""
-    from afflint.pools.ansible import has_variables, is_inventory
-
+    """Yield the pools of settings of RKE2, k3s and Talos, and the nodes that talhelper configures."""
     data = document.data
     if lists_machines(data):
         module = "talhelper"
@@ -75,8 +73,6 @@ def _without_kind(document: Document) -> Iterator[Pool | PoolPart]:
         module = "talos"
     elif "node-label" in data or "node-taint" in data:
         module = "rancher"
-    elif has_variables(data) or is_inventory(data, document.raw_bytes):
-        module = "ansible"
     else:
         return
     reader: Reader = import_module(f"afflint.pools.{module}").READERS["", ""]
