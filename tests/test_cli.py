@@ -851,7 +851,9 @@ class TestConfiguration:
 
     def test_mistakes_in_pyproject_as_well(self, afflint: Afflint) -> None:
         Path("pyproject.toml").write_text('[project]\nname = "shop"\n\n[tool.afflint]\nignored = []\n', encoding="utf-8")
-        assert afflint("check").err == "afflint: pyproject.toml:5:1: unknown key `ignored`; did you mean `ignore`?\n"
+        assert (
+            afflint("check").err == "afflint: pyproject.toml:1:1: `tool.afflint.ignored`: unknown key `ignored`; did you mean `ignore`?\n"
+        )
 
     def test_config_shows_every_value_and_its_origin(self, afflint: Afflint) -> None:
         from afflint.config import KEYS

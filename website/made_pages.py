@@ -34,7 +34,7 @@ it. Every key is optional. Options on the command line take precedence.
 
 - [`afflint init`](commands/init.md) writes a first configuration from what it finds in your repository.
 - [`afflint config`](commands/config.md) shows the settings in effect and where each is set.
-- A mistake in the configuration is reported at its line, with the word that was probably meant.
+- A mistake in the configuration is reported at its line, or by its key in `pyproject.toml`, with the word that was probably meant.
 
 {example}
 

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path as FilePath
-from typing import Any
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from afflint import config
-from afflint.config.toml import read_toml
-from afflint.findings.paths import Path
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 quick = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -36,7 +26,7 @@ FLOW = st.recursive(
 YAML = st.lists(st.tuples(KEYS, FLOW), max_size=4).map(lambda pairs: "".join(f"{key}: {value}\n" for key, value in pairs))
 
 
-def _load(directory: FilePath, name: str, content: bytes) -> None:
+def _load(directory: Path, name: str, content: bytes) -> None:
     """Loads a configuration; when it is refused, each problem must point into the file."""
     path = directory / name
     path.write_bytes(content)
@@ -48,7 +38,7 @@ def _load(directory: FilePath, name: str, content: bytes) -> None:
         assert str(problem).isprintable()
 
 
-def _problems(path: FilePath) -> tuple[config.ConfigProblem, ...]:
+def _problems(path: Path) -> tuple[config.ConfigProblem, ...]:
     try:
         config.load(str(path), rule_names=("empty-topology-key",), categories=("admission",))
     except config.ConfigError as error:
@@ -113,27 +103,7 @@ TOML = st.tuples(TOML_BODIES, st.lists(st.tuples(TOML_HEADERS, TOML_BODIES), max
 )
 
 
-def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
-    if items is None:
-        yield path, value
-    else:
-        for step, item in items:
-            yield from _leaves(item, (*path, step))
-
-
 @quick
 @given(TOML)
-def test_toml_positions_agree_with_the_parser(text: str) -> None:
-    """The scanner is right when the text it points at, read by itself, is the value that the parser found there."""
-    try:
-        data = tomllib.loads(text)["tool"]["afflint"]
-    except tomllib.TOMLDecodeError:
-        return
-    located = read_toml(text)
-    for path, value in _leaves(data):
-        assert tomllib.loads(f"value = {located.source(path)}")["value"] == value
-        steps = [step for step in path if isinstance(step, str)]
-        key = path[: len(path) - path[::-1].index(steps[-1])]
-        start, end = located.key(key)
-        assert tomllib.loads(f"{text[start:end]} = 1") == {steps[-1]: 1}
+def test_any_small_toml(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    _load(tmp_path_factory.getbasetemp(), "any.toml", text.encode())

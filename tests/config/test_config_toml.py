@@ -1,8 +1,7 @@
-"""[tool.afflint] in pyproject.toml: the same settings and the same mistakes, at their positions in TOML."""
+"""[tool.afflint] in pyproject.toml: the same settings and the same mistakes, which name their keys."""
 
 from __future__ import annotations
 
-import re
 import sys
 from textwrap import dedent
 
@@ -56,10 +55,8 @@ def test_a_table_in_pyproject_configures(write: Write, load: Load) -> None:
 def test_its_values_have_origins(write: Write, load: Load) -> None:
     write("pyproject.toml", PYPROJECT)
     origins = load("pyproject.toml").origins
-    assert str(origins["select"]) == "pyproject.toml:9:1"
-    assert str(origins["severity.empty-topology-key"]) == "pyproject.toml:14:10"
-    assert str(origins["per-file-ignores[legacy/**]"]) == "pyproject.toml:15:22"
-    assert str(origins["workloads"]) == "pyproject.toml:17:16"
+    for key in ("select", "severity.empty-topology-key", "per-file-ignores[legacy/**]", "workloads"):
+        assert str(origins[key]) == "pyproject.toml:1:1"
     assert str(origins["exclude"]) == "default"
 
 
@@ -75,34 +72,37 @@ def test_python_3_10_has_no_tomllib(write: Write, load: Load, monkeypatch: pytes
 MISTAKES = {
     "an unknown key": (
         "[tool.afflint]\ningore = []\n",
-        "pyproject.toml:2:1: unknown key `ingore`; did you mean `ignore`?",
+        "pyproject.toml:1:1: `tool.afflint.ingore`: unknown key `ingore`; did you mean `ignore`?",
     ),
     "an unknown table": (
         "[tool.afflint.severities]\nempty-topology-key = 'info'\n",
-        "pyproject.toml:1:15: unknown key `severities`; did you mean `severity`?",
+        "pyproject.toml:1:1: `tool.afflint.severities`: unknown key `severities`; did you mean `severity`?",
     ),
     "an unknown rule": (
         "[tool.afflint]\nselect = [\n  # first\n  'all',\n  \"flet\"\n]\n",
-        "pyproject.toml:5:3: unknown rule or category `flet`; did you mean `fleet`?",
+        "pyproject.toml:1:1: `tool.afflint.select[1]`: unknown rule or category `flet`; did you mean `fleet`?",
     ),
     "an unknown severity in a sub-table": (
         "[tool.afflint]\n\n  [tool.afflint.severity]\n  empty-topology-key = 'eror'\n",
-        "pyproject.toml:4:24: unknown severity `eror`; did you mean `error`?",
+        "pyproject.toml:1:1: `tool.afflint.severity.empty-topology-key`: unknown severity `eror`; did you mean `error`?",
     ),
     "a version as a number": (
         "[tool.afflint]\nkubernetes-version = 1.30\n",
-        'pyproject.toml:2:22: `kubernetes-version` must be quoted: write "1.30", because the number 1.30 is 1.3',
+        (
+            "pyproject.toml:1:1: `tool.afflint.kubernetes-version`: "
+            '`kubernetes-version` must be quoted: write "1.30", because the number 1.30 is 1.3'
+        ),
     ),
     "a date": (
         "[tool.afflint]\ncomplete = 2024-05-01 10:00:00Z # when\n",
-        "pyproject.toml:2:12: `complete` must be true or false, not the date `2024-05-01 10:00:00Z`",
+        "pyproject.toml:1:1: `tool.afflint.complete`: `complete` must be true or false, not the date `2024-05-01 10:00:00+00:00`",
     ),
     "a workload in a list of tables": (
         (
             "[[tool.afflint.workloads]]\napiVersion = 'v1'\nkind = 'Web'\ntemplate = 'spec'\n"
             "[[tool.afflint.workloads]]\napiVersion = 'v1'\nkind = 'Web'\n"
         ),
-        "pyproject.toml:5:1: missing key `template` in `workloads[1]`",
+        "pyproject.toml:1:1: `tool.afflint.workloads[1]`: missing key `template` in `workloads[1]`",
     ),
     "parameters of the second policy": (
         (
@@ -110,19 +110,19 @@ MISTAKES = {
             "[[tool.afflint.policies]]\nname = 'b'\ncheck = 'no-pinning'\nparams = 1\n"
             "match.kinds = ['Web']\n[tool.other]\nparams = 2\n"
         ),
-        "pyproject.toml:7:10: `policies[1].params` must be a map of parameters, not the number `1`",
+        "pyproject.toml:1:1: `tool.afflint.policies[1].params`: `policies[1].params` must be a map of parameters, not the number `1`",
     ),
     "a key that is set twice": (
         "[tool.afflint]\nselect = ['all']\nselect = [\n  'fleet',\n]\n",
-        "pyproject.toml:3:1: duplicate key `select`; first set on line 2",
+        "pyproject.toml:5:2: not valid TOML: cannot overwrite a value",
     ),
     "a key that is set twice on a line": (
         "[tool.afflint]\nseverity = { empty-topology-key = 'info', empty-topology-key = 'error' }\n",
-        "pyproject.toml:2:43: duplicate key `empty-topology-key`; first set on line 2",
+        "pyproject.toml:2:71: not valid TOML: duplicate inline table key 'empty-topology-key'",
     ),
     "a table that is defined twice": (
         "[tool.afflint]\n[tool.other]\n[tool.afflint]\n",
-        "pyproject.toml:3:7: duplicate key `afflint`; first set on line 1",
+        "pyproject.toml:3:14: not valid TOML: cannot declare ('tool', 'afflint') twice",
     ),
     "a value that is none": (
         "[tool.afflint]\ncomplete = yes\n",
@@ -138,21 +138,21 @@ MISTAKES = {
     ),
     "a value for the table": (
         "[tool]\nafflint = 3\n",
-        "pyproject.toml:2:11: [tool.afflint] must be a table",
+        "pyproject.toml:1:1: [tool.afflint] must be a table",
     ),
     "a number beyond measure": (
         f"[tool.afflint]\ncomplete = 0x{'f' * 5000}\n",
-        "pyproject.toml:2:12: the number does not fit in 64 bits",
+        "pyproject.toml:1:1: `tool.afflint.complete`: the number does not fit in 64 bits",
     ),
     "nesting beyond measure": (
         f"[tool.afflint]\nparams = {'[' * 40}{']' * 40}\n",
-        "pyproject.toml:2:10: too large or too deeply nested for a configuration",
+        "pyproject.toml:1:1: `tool.afflint.params`: too large or too deeply nested for a configuration",
     ),
 }
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_shown_where_it_is(write: Write, mistakes: Mistakes, name: str) -> None:
+def test_a_mistake_names_its_key(write: Write, mistakes: Mistakes, name: str) -> None:
     text, message = MISTAKES[name]
     write("pyproject.toml", text)
     assert mistakes("pyproject.toml") == dedent(message)
@@ -160,12 +160,12 @@ def test_a_mistake_is_shown_where_it_is(write: Write, mistakes: Mistakes, name: 
 
 def test_nesting_that_the_parser_gives_up_on_is_a_mistake_too(write: Write, mistakes: Mistakes) -> None:
     write("pyproject.toml", f"[tool.afflint]\nselect = {'[' * 100_000}")
-    assert re.fullmatch(r"pyproject.toml:2:\d+: nested too deeply for a configuration", mistakes("pyproject.toml"))
+    assert mistakes("pyproject.toml") == "pyproject.toml:1:1: nested too deeply for a configuration"
 
 
 def test_a_key_without_end_never_reaches_the_parser(write: Write, mistakes: Mistakes) -> None:
     write("pyproject.toml", f"[tool.afflint]\n[x]\n{'a.' * 100_000}b = 1\n")
-    assert mistakes("pyproject.toml") == "pyproject.toml:3:203: a key of more than 100 parts"
+    assert mistakes("pyproject.toml") == "pyproject.toml:1:1: a key has too many parts for a configuration"
 
 
 def test_messages_of_the_parser_are_escaped(write: Write, mistakes: Mistakes) -> None:

@@ -77,7 +77,7 @@ class TestOutput:
     def test_neither_does_pyproject_toml_nor_a_configuration_that_is_extended(self, afflint: Afflint, repository: Path) -> None:
         (repository / "pyproject.toml").write_text('[tool.afflint]\noutput = "../../.bashrc"\n')
         done = afflint("check")
-        assert (done.code, done.err.startswith("afflint: pyproject.toml:2:1: `output`")) == (2, True)
+        assert (done.code, done.err.startswith("afflint: pyproject.toml:1:1: `output`")) == (2, True)
         (repository / "base.yaml").write_text("output: ../../.bashrc\n")
         configure(repository, "extends: base.yaml\n")
         done = afflint("check")

@@ -24,7 +24,6 @@ from afflint.config.settings import (
 )
 from afflint.config.trust import NEEDS_CONFIG
 from afflint.config.validation import shape_faults
-from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import did_you_mean, nearest, quoted
@@ -176,7 +175,7 @@ class _Loader:
                     else:
                         found = found.under(self._policies_of(file, path, (shown_name, name), chain))
                 except ReadError as refused:
-                    self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(shown_name)} {refused.message}")))
+                    self.problems.append(file.problem(file.located.mistake(path, f"{quoted(shown_name)} {refused.message}")))
         return found.under(self._admission_policies(file, manifests)) if manifests else found
 
     def _is_folder(self, file: _File, target: str) -> bool:
@@ -194,7 +193,7 @@ class _Loader:
         others = sorted(values.values.keys() - {"policies"})
         if others:
             message = f"{quoted(shown_name)} sets keys other than `policies`, such as `{others[0]}`; use `extends` to apply all of them"
-            self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
+            self.problems.append(file.problem(file.located.mistake(path, message)))
         origins = {key: origin for key, origin in values.origins.items() if key.startswith("policies")}
         return _ConfigValues({key: value for key, value in values.values.items() if key == "policies"}, origins)
 
@@ -210,13 +209,13 @@ class _Loader:
                 if name.endswith(suffixes) and os.path.isfile(name) and (_holds_manifests(name) or _holds_policies(name)):
                     found.append(name)
             except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
-                self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(name)} {refused.message}")))
+                self.problems.append(file.problem(file.located.mistake(path, f"{quoted(name)} {refused.message}")))
         if outside:
             message = f"{quoted(target)} leads outside the repository; {NEEDS_CONFIG}"
-            self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
+            self.problems.append(file.problem(file.located.mistake(path, message)))
         elif not found:
             message = f"{quoted(target)} matches no file with policies and no manifest"
-            self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
+            self.problems.append(file.problem(file.located.mistake(path, message)))
         return found
 
     def _admission_policies(self, file: _File, manifests: Mapping[str, Path]) -> _ConfigValues:
@@ -239,7 +238,7 @@ class _Loader:
             path = next(iter(manifests.values()))
             reason = f"; {admission.first_reason}" if admission.first_reason else ""
             message = f"none of these manifests contains a policy in CEL{reason}"
-            self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
+            self.problems.append(file.problem(file.located.mistake(path, message)))
         self.admission |= policies.keys()
         return _ConfigValues({"policies": policies}, origins)
 
@@ -250,7 +249,7 @@ class _Loader:
             try:
                 inherited = inherited.under(self._resolve_extended(_resolve_path(file.name, target), chain))
             except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
-                self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(target)} {refused.message}")))
+                self.problems.append(file.problem(file.located.mistake(path, f"{quoted(target)} {refused.message}")))
         return inherited
 
     def _resolve_extended(self, name: str, chain: tuple[str, ...]) -> _ConfigValues:
@@ -296,20 +295,18 @@ def _faults(located: Located) -> Iterator[ConfigMistake]:
     for key in _GLOBS:
         for path, glob in _texts(located, (key,)):
             if glob:
-                yield from _glob_faults(glob, located.span(path))
+                yield from (located.mistake(path, message) for message in _glob_faults(glob))
     for glob in _keys(located, "per-file-ignores"):
-        at = located.span(("per-file-ignores", glob), key=True)
-        if glob.startswith("!"):
-            yield ConfigMistake(at, f"{quoted(glob)}: a glob of `per-file-ignores` cannot begin with `!`")
-        else:
-            yield from _glob_faults(glob, at)
+        negated = f"{quoted(glob)}: a glob of `per-file-ignores` cannot begin with `!`"
+        for message in (negated,) if glob.startswith("!") else _glob_faults(glob):
+            yield located.mistake(("per-file-ignores", glob), message, key=True)
 
 
-def _glob_faults(glob: str, span: Span) -> Iterator[ConfigMistake]:
+def _glob_faults(glob: str) -> Iterator[str]:
     if separates_by_backslash(glob):
-        yield ConfigMistake(span, f"{quoted(glob)}: use `/` to separate folders in a glob, on Windows too")
+        yield f"{quoted(glob)}: use `/` to separate folders in a glob, on Windows too"
     elif pattern(glob) is None:
-        yield ConfigMistake(span, f"{quoted(glob)} is a glob that matches nothing")
+        yield f"{quoted(glob)} is a glob that matches nothing"
 
 
 def _policy_faults(located: Located, reserved: set[str]) -> Iterator[ConfigMistake]:
@@ -321,17 +318,15 @@ def _policy_faults(located: Located, reserved: set[str]) -> Iterator[ConfigMista
         for index, policy in enumerate(listed):
             if isinstance(policy, dict):
                 for path, message in faults_of(policy):
-                    yield ConfigMistake(located.span(("policies", index, *path)), message)
+                    yield located.mistake(("policies", index, *path), message)
     seen: set[str] = set()
     for path, name in _texts(located, ("policies",), "name"):
         if path[-1] != "name":
             continue  # A file or folder of policies.
         if name in reserved:
-            yield ConfigMistake(
-                located.span(path), f"{quoted(name)} is the name of a rule or category of afflint; choose another name for the policy"
-            )
+            yield located.mistake(path, f"{quoted(name)} is the name of a rule or category of afflint; choose another name for the policy")
         elif name in seen:
-            yield ConfigMistake(located.span(path), f"duplicate policy name {quoted(name)}")
+            yield located.mistake(path, f"duplicate policy name {quoted(name)}")
         seen.add(name)
 
 
@@ -343,13 +338,13 @@ def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str
         for path, name in _texts(located, list_path):
             message = unknown_name(name, known, categories)
             if message and len(path) > len(list_path):
-                yield ConfigMistake(located.span(path), message)
+                yield located.mistake(path, message)
     for name in _keys(located, "severity"):
-        at = located.span(("severity", name), key=True)
+        path = ("severity", name)
         if name in categories or name == ALL:
-            yield ConfigMistake(at, f"`{name}` is not a rule; set the severity of each rule separately")
+            yield located.mistake(path, f"`{name}` is not a rule; set the severity of each rule separately", key=True)
         elif name not in known:
-            yield ConfigMistake(at, f"unknown rule {quoted(name)}{did_you_mean(nearest(name, known))}")
+            yield located.mistake(path, f"unknown rule {quoted(name)}{did_you_mean(nearest(name, known))}", key=True)
 
 
 def _holds_manifests(name: str) -> bool:

@@ -11,7 +11,6 @@ from typing import Protocol
 from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.findings.phrases import quoted
 from afflint.source.files import read_regular
 
 MOST_BYTES = 1 << 20
@@ -43,23 +42,14 @@ class ConfigMistake(NamedTuple):
 
 
 class LineIndex:
-    """The lines of a text, to convert offsets to spans and back."""
+    """The lines of a text, to convert offsets to spans."""
 
     def __init__(self, text: str) -> None:
-        self.length = len(text)
         self.starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
 
     def span(self, extent: Extent) -> Span:
         """Return the lines and columns of an extent, counted from 1."""
         return Span(*self._position(extent[0]), *self._position(extent[1]))
-
-    def offset(self, line: int, column: int) -> int:
-        """Return the offset of a line and column counted from 1, at most the length of the text."""
-        return min(self.starts[min(line, len(self.starts)) - 1] + column - 1, self.length)
-
-    def number(self, offset: int) -> int:
-        """Return the line of an offset, counted from 1."""
-        return self._position(offset)[0]
 
     def _position(self, offset: int) -> tuple[int, int]:
         line = bisect_right(self.starts, offset)
@@ -80,6 +70,9 @@ class Located(Protocol):
     def span(self, path: Path, *, key: bool = False) -> Span:
         """Return the span of the value at ``path``, or of its nearest parent; with ``key`` that of its key."""
 
+    def mistake(self, path: Path, message: str, *, key: bool = False) -> ConfigMistake:
+        """Return a mistake in the value at ``path``, or in its key."""
+
     def source(self, path: Path) -> str:
         """Return the scalar at ``path`` as it is written in the file."""
 
@@ -89,18 +82,17 @@ def check_bounds(located: Located) -> None:
     pending: list[tuple[Path, object]] = [((), located.data)]
     for path, value in pending:
         if len(path) > DEEPEST or len(pending) > MOST_VALUES:
-            raise ReadError("too large or too deeply nested for a configuration", located.span(path[:1]))
+            raise _refusal(located.mistake(path[:1], "too large or too deeply nested for a configuration"))
         if isinstance(value, int) and abs(value) >> 63:
-            raise ReadError("the number does not fit in 64 bits", located.span(path))
+            raise _refusal(located.mistake(path, "the number does not fit in 64 bits"))
         if isinstance(value, dict):
             pending += [((*path, key), item) for key, item in value.items()]
         elif isinstance(value, list):
             pending += [((*path, index), item) for index, item in enumerate(value)]
 
 
-def duplicate_key_message(key: str, first: int) -> str:
-    """Return the message about a key that was already set on line ``first``."""
-    return f"duplicate key {quoted(key)}; first set on line {first}"
+def _refusal(mistake: ConfigMistake) -> ReadError:
+    return ReadError(mistake.message, mistake.span)
 
 
 def read_bytes(path: str) -> bytes:

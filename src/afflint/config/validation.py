@@ -35,7 +35,7 @@ def shape_faults(located: Located) -> Iterator[ConfigMistake]:
         elif error.validator == "required":
             yield from _missing_keys(error, path, located)
         else:
-            yield ConfigMistake(located.span(path), _wrong_value(error, path, located))
+            yield located.mistake(path, _wrong_value(error, path, located))
 
 
 def name_of(path: Path) -> str:
@@ -51,7 +51,7 @@ def _unknown_keys(error: ValidationError, path: Path, located: Located) -> Itera
             hint = did_you_mean(nearest(key, known))
             if not hint and path:
                 hint = f"; valid keys are {', '.join(f'`{word}`' for word in known)}"
-            yield ConfigMistake(located.span((*path, key), key=True), f"unknown key {quoted(key)}{inside}{hint}")
+            yield located.mistake((*path, key), f"unknown key {quoted(key)}{inside}{hint}", key=True)
 
 
 def _missing_keys(error: ValidationError, path: Path, located: Located) -> Iterator[ConfigMistake]:
@@ -60,7 +60,7 @@ def _missing_keys(error: ValidationError, path: Path, located: Located) -> Itera
     meant = {nearest(key, schema["properties"]) for key in instance if key not in schema["properties"]}
     for key in schema["required"]:
         if key not in instance and key not in meant:
-            yield ConfigMistake(located.span(path), f"missing key `{key}` in {name_of(path)}")
+            yield located.mistake(path, f"missing key `{key}` in {name_of(path)}")
 
 
 def _schema_of(error: ValidationError) -> Mapping[str, Any]:

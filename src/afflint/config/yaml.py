@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.config.positions import ConfigMistake, ReadError, check_bounds, duplicate_key_message
+from afflint.config.positions import ConfigMistake, ReadError, check_bounds
 from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.findings.phrases import quoted
 from afflint.yaml.composer import COLLECTION, PLAIN, QUOTED, nodes_below
 from afflint.yaml.documents import Document, read
 
@@ -31,6 +32,10 @@ class YamlConfig(NamedTuple):
         while path and self.document.node_at(path) is None:
             path = path[:-1]
         return _span(self.document, self.document.node_at(path))
+
+    def mistake(self, path: Path, message: str, *, key: bool = False) -> ConfigMistake:
+        """Return a mistake in the value at ``path``, or in its key."""
+        return ConfigMistake(self.span(path, key=key), message)
 
     def source(self, path: Path) -> str:
         """Return the scalar as it is written in the file, without quotes."""
@@ -66,7 +71,7 @@ def _refuse_more(document: Document, end: int) -> None:
 
 def _faults(document: Document) -> Iterator[ConfigMistake]:
     for each in document.duplicates:
-        yield ConfigMistake(each.span, duplicate_key_message(str(each.path[-1]), each.first.line))
+        yield ConfigMistake(each.span, f"duplicate key {quoted(str(each.path[-1]))}; first set on line {each.first.line}")
     for node in nodes_below(document.node_at(())):
         if node.ctag not in (PLAIN, QUOTED, COLLECTION) and node.tag != _TEXT_TAG:
             yield ConfigMistake(_span(document, node), "tags are not supported in a configuration")
