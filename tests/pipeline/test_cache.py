@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from afflint import config
 from afflint.findings.finding import FileId
 from afflint.pipeline import cache as keeping
-from afflint.pipeline import mapping, run_cache, workers
+from afflint.pipeline import mapping, run_cache
 from afflint.pipeline import run as running
 from afflint.pipeline.cache import Cache
 from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, default_settings
@@ -273,7 +273,7 @@ def test_what_several_processes_find_again_keeps_no_process_from_writing(tree: P
     monkeypatch.setattr(mapping, "_WORTH_PROCESSES", 10)
     monkeypatch.setattr(mapping, "_WORTH_PROCESSES_KNOWN", 20)
     monkeypatch.setattr(keeping, "_PATIENCE", 0.0)
-    monkeypatch.setattr(workers, "_CHUNK", 1)  # So that this process does its share.
+    monkeypatch.setattr(mapping, "_CHUNK", 1)  # So that this process does its share.
     run(tree, kept, jobs=2)
     before = entries(kept)
     (tree / "8.yaml").write_text(TEXTS[2] + "# another\n")

@@ -10,6 +10,7 @@ from afflint.pipeline.definitions import DefinitionReader
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.mapping import Progress, map_files
 from afflint.pipeline.results import Keys, checksum
+from afflint.pipeline.workers import Workers
 from afflint.source.sources import Source, read_bytes
 
 
@@ -25,13 +26,13 @@ class MapOnce:
         contents: Mapping[str, bytes],
         *,
         placing: bool,
-        jobs: int = 1,
+        workers: Workers | None = None,
         cache: str | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._contents = dict(contents)
         self._placing = placing
-        self._jobs = jobs
+        self._workers = workers or Workers()
         self._cache = cache
         self._progress = progress
         self._kept: list[_Kept] = []
@@ -45,7 +46,7 @@ class MapOnce:
         kept = self._kept_under(settings)
         keys = [self._key(kept.keys, source) for source in sources]
         missing = {key: source for key, source in zip(keys, sources, strict=True) if key is not None and key not in kept.results}
-        made = map_files(missing.values(), kept.settings, self._jobs, self._progress, self._cache)
+        made = map_files(missing.values(), kept.settings, self._workers, self._progress, self._cache)
         kept.results.update(zip(missing, made, strict=True))
         names = None if kept.settings.rules == settings.rules else frozenset(rule.name for rule in settings.rules)
         for key, source in zip(keys, sources, strict=True):

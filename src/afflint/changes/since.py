@@ -42,7 +42,7 @@ def outcome_since(
 
     with opened(session, asked, paths, (config_file,), load=load, force_exclude=force_exclude) as states:
         mapper = states.mapper(options, placing=False)
-        shared = options if options.mapper is not None else options._replace(mapper=mapper, reader=mapper.reader)
+        shared = options._replace(mapper=mapper, reader=mapper.reader)
         states = states.rendered(shared, network=network, offline=offline)
         outcome, changes = finding_changes(states, shared, mapper, judge_fixed=False)
     summary = outcome.summary._replace(

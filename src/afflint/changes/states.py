@@ -167,7 +167,7 @@ class States(NamedTuple):
 
     def mapper(self, options: Options, *, placing: bool) -> MapOnce:
         """Return a map step for both sides that maps a file once if both have it."""
-        return MapOnce(self.contents, placing=placing, jobs=options.jobs, cache=options.cache, progress=options.progress)
+        return MapOnce(self.contents, placing=placing, workers=options.workers, cache=options.cache, progress=options.progress)
 
 
 @contextmanager
@@ -284,7 +284,9 @@ def opened_index(session: Session, paths: Sequence[str], config_file: str | None
             raise UserError(f"no such file or folder in the index of Git: {missing!r}")
         yield IndexState(
             state,
-            lambda options: MapOnce(snapshot.contents, placing=False, jobs=options.jobs, cache=options.cache, progress=options.progress),
+            lambda options: MapOnce(
+                snapshot.contents, placing=False, workers=options.workers, cache=options.cache, progress=options.progress
+            ),
             tuple(notes),
         )
 

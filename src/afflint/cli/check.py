@@ -17,10 +17,10 @@ from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
     from afflint.fix.rounds import FixOutcome
-    from afflint.pipeline.dask_executor import DaskMapper
     from afflint.pipeline.options import Options
     from afflint.pipeline.run import Outcome
     from afflint.pipeline.session import Session
+    from afflint.pipeline.workers import DaskCluster
     from afflint.source.sources import Source
 
 
@@ -28,16 +28,16 @@ def check(args: CheckOptions) -> int:
     """Lint manifests: files, folders, globs or '-'. Default: the current folder."""
     if args.executor is None:
         return _run(args, None)
-    from afflint.pipeline.dask_executor import DaskMapper, address
+    from afflint.pipeline.workers import DaskCluster, address
 
-    cluster = DaskMapper(address(args.executor), cache_folder(args.cache_dir, no_cache=args.no_cache))
+    cluster = DaskCluster(address(args.executor))
     try:
         return _run(args, cluster)
     finally:
         cluster.close()
 
 
-def _run(args: CheckOptions, cluster: DaskMapper | None) -> int:
+def _run(args: CheckOptions, cluster: DaskCluster | None) -> int:
     if not args.watch:
         return _run_once(args, cluster)
     from afflint.cli.watch import watch_and_check
@@ -45,7 +45,7 @@ def _run(args: CheckOptions, cluster: DaskMapper | None) -> int:
     return watch_and_check(args, lambda on_outcome: _run_once(args, cluster, on_outcome))
 
 
-def _run_once(args: CheckOptions, cluster: DaskMapper | None, on_outcome: Callable[[Outcome], None] | None = None) -> int:
+def _run_once(args: CheckOptions, cluster: DaskCluster | None, on_outcome: Callable[[Outcome], None] | None = None) -> int:
     from afflint.pipeline.session import Session
 
     args.reporting.check()
@@ -96,7 +96,7 @@ def _sources(session: Session, args: CheckOptions) -> list[Source]:
     return session.sources(named, rendered, stdin_name=args.stdin_filename, force_exclude=args.force_exclude)
 
 
-def _outcome(session: Session, sources: Sequence[Source], args: CheckOptions, cluster: DaskMapper | None) -> Outcome:
+def _outcome(session: Session, sources: Sequence[Source], args: CheckOptions, cluster: DaskCluster | None) -> Outcome:
     with ProgressLine(len(sources)) as progress:
         options = _run_options(session, args, cluster, progress)
         if not args.fix:
@@ -112,7 +112,7 @@ def _show_files(sources: Sequence[Source]) -> int:
     return 0
 
 
-def _check_index(session: Session, args: CheckOptions, cluster: DaskMapper | None, targets: list[tuple[str, str]]) -> int:
+def _check_index(session: Session, args: CheckOptions, cluster: DaskCluster | None, targets: list[tuple[str, str]]) -> int:
     """Check the files of the index instead of those of the work tree, and return the exit code."""
     from afflint.changes.states import opened_index
 
@@ -123,8 +123,7 @@ def _check_index(session: Session, args: CheckOptions, cluster: DaskMapper | Non
         with index.state.entered() as moved:
             if args.show_files:
                 return _show_files(index.state.sources())
-            if cluster is None:
-                options = options._replace(mapper=index.mapper(options))
+            options = options._replace(mapper=index.mapper(options))
             index.state.render(options, network=args.render_network, offline=args.offline)
             outcome = index.state.check(options)
         for note in (*notes(moved), *index.notes):
@@ -170,7 +169,7 @@ def _outcome_since(session: Session, args: CheckOptions, ref: str, options: Opti
     return outcome
 
 
-def _fix(session: Session, sources: Sequence[Source], args: CheckOptions, cluster: DaskMapper | None) -> FixOutcome:
+def _fix(session: Session, sources: Sequence[Source], args: CheckOptions, cluster: DaskCluster | None) -> FixOutcome:
     from afflint.fix.rounds import fix_files
 
     with ProgressLine(len(sources)) as progress:
@@ -178,10 +177,10 @@ def _fix(session: Session, sources: Sequence[Source], args: CheckOptions, cluste
         return fix_files(session, sources, options, unsafe=args.unsafe_fixes, tops=args.paths or (".",))
 
 
-def _run_options(session: Session, args: CheckOptions, cluster: DaskMapper | None, progress: ProgressLine) -> Options:
+def _run_options(session: Session, args: CheckOptions, cluster: DaskCluster | None, progress: ProgressLine) -> Options:
     cache = cache_folder(args.cache_dir, no_cache=args.no_cache)
     options = run_options(session.config, progress, cache=cache, use_baseline=not args.write_baseline, inline=not args.no_ignore)
-    options = options._replace(mapper=cluster)
+    options = options._replace(cluster=cluster)
     if not args.crds:
         return options
     from afflint.source.sources import discover
@@ -206,7 +205,7 @@ def _show_diff(fixed: FixOutcome, args: CheckOptions) -> int:
 
 
 def _write_fixes(
-    session: Session, sources: Sequence[Source], fixed: FixOutcome, args: CheckOptions, cluster: DaskMapper | None
+    session: Session, sources: Sequence[Source], fixed: FixOutcome, args: CheckOptions, cluster: DaskCluster | None
 ) -> tuple[Outcome, bool]:
     """Write the fixes; return the outcome afterwards, and whether some files could not be written."""
     from afflint.cli.fixes import write_fixes

@@ -240,7 +240,7 @@ class _CachingMapper:
         keys = [(source.path, source.data, *variant) for source in sources]
         new = {key: source for key, source in zip(keys, sources, strict=True) if key not in self._known}
         options = self._options
-        self._known.update(zip(new, map_files(new.values(), settings, options.jobs, options.progress, options.cache), strict=True))
+        self._known.update(zip(new, map_files(new.values(), settings, options.workers, options.progress, options.cache), strict=True))
         return (self._known[key] for key in keys)
 
 

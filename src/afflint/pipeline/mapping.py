@@ -1,5 +1,6 @@
 """The map step over many files: in this process or in several, with results from the cache."""
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -7,14 +8,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, MapSettings
+from afflint.pipeline.workers import PerProcess, Workers
 from afflint.source.sources import Source, read_bytes
 from afflint.yaml.documents import read
 from afflint.yaml.prefilter import Reading
 
 if TYPE_CHECKING:
     from afflint.pipeline.cache import Cache
-    from afflint.pipeline.results import ResultEntry
+    from afflint.pipeline.results import Keys, ResultEntry
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 Progress = Callable[[int], None]
@@ -30,7 +33,9 @@ _NO_TEXTS: Texts = {}
 DEFAULT_CACHE = ""
 """The folder in which this platform keeps caches."""
 
+_HERE = Workers()
 _CHUNK = 64
+_CHUNK_BYTES = 1 << 20
 # Starting processes costs about as much as checking this many files, or finding ten times as many in the cache.
 _WORTH_PROCESSES = 300
 _WORTH_PROCESSES_KNOWN = 3000
@@ -42,7 +47,7 @@ _SAMPLE = 32
 def map_files(
     sources: Collection[Source],
     settings: MapSettings,
-    jobs: int = 1,
+    workers: Workers = _HERE,
     progress: Progress | None = None,
     cache: str | None = None,
     contents: Contents | None = None,
@@ -56,11 +61,13 @@ def map_files(
     without a cache.
     """
     if cache is not None and is_worth_cache(sources):
-        yield from _through_cache(list(sources), settings, jobs, progress, cache, {} if contents is None else contents, texts)
-    elif jobs > 1 and len(sources) >= _WORTH_PROCESSES:
-        yield from _in_processes(partial(map_here, settings), list(sources), jobs, progress, map_here(settings, texts))
-    else:
-        yield from _here(map_here(settings, texts, reading), sources, progress)
+        return _through_cache(list(sources), settings, workers, progress, cache, {} if contents is None else contents, texts)
+    if workers.cluster is not None:
+        unknown = [(source, None) for source in sources]
+        return (each.result for each in _on_cluster(unknown, settings, workers, progress, None))
+    if workers.jobs > 1 and len(sources) >= _WORTH_PROCESSES:
+        return _in_processes(partial(map_here, settings), list(sources), workers, progress, map_here(settings, texts))
+    return _here(map_here(settings, texts, reading), sources, progress)
 
 
 def is_worth_cache(sources: Collection[Source]) -> bool:
@@ -68,24 +75,42 @@ def is_worth_cache(sources: Collection[Source]) -> bool:
     return len(sources) >= _WORTH_CACHE and find_spec("_sqlite3") is not None
 
 
-def _here(map_one: Callable[[Source], Result], sources: Iterable[Source], progress: Progress | None) -> Iterator[Result]:
-    for done, source in enumerate(sources):
-        yield map_one(source)
+def _here(map_one: Callable[[Item], Result], items: Iterable[Item], progress: Progress | None) -> Iterator[Result]:
+    for done, item in enumerate(items):
+        yield map_one(item)
         if progress is not None and done % _CHUNK == 0:
             progress(done)
 
 
 def _in_processes(
-    make: Callable[[], Callable[[Source], Result]],
-    sources: Sequence[Source],
-    jobs: int,
+    make: Callable[[], Callable[[Item], Result]],
+    items: Sequence[Item],
+    workers: Workers,
     progress: Progress | None,
-    own: Callable[[Source], Result],
-) -> list[Result]:
+    own: Callable[[Item], Result],
+) -> Iterator[Result]:
     """Map in several processes, including this one. Each other process calls ``make`` for its function; this one uses ``own``."""
-    from afflint.pipeline.workers import map_in_processes
+    chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
+    return _in_chunks(make, chunks, workers, progress, own)
 
-    return map_in_processes(make, sources, jobs, progress, own)
+
+def _in_chunks(
+    make: Callable[[], Callable[[Item], Result]],
+    chunks: Iterable[Sequence[Item]],
+    workers: Workers,
+    progress: Progress | None,
+    own: Callable[[Item], Result],
+) -> Iterator[Result]:
+    done = 0
+    for results in workers.map(partial(_map_chunk, PerProcess(make)), chunks, lambda chunk: list(map(own, chunk))):
+        yield from results
+        done += len(results)
+        if progress is not None:
+            progress(done)
+
+
+def _map_chunk(function: PerProcess[Callable[[Item], Result]], items: Sequence[Item]) -> list[Result]:
+    return list(map(function.get(), items))
 
 
 def map_here(settings: MapSettings, texts: Texts = _NO_TEXTS, reading: Reading = read) -> Callable[[Source], FileResult]:
@@ -137,51 +162,147 @@ class _MappedFile(NamedTuple):
     found: bool = False
 
 
+_Expected = tuple[Source, bytes | None]
+"""A file, and its checksum if it is known."""
+_Content = bytes | OSError | MemoryError
+"""The content of a file, or the reason why it cannot be read."""
+
+
 def _through_cache(
-    sources: Sequence[Source], settings: MapSettings, jobs: int, progress: Progress | None, folder: str, contents: Contents, texts: Texts
+    sources: Sequence[Source],
+    settings: MapSettings,
+    workers: Workers,
+    progress: Progress | None,
+    folder: str,
+    contents: Contents,
+    texts: Texts,
 ) -> Iterator[FileResult]:
     from afflint.pipeline.cache import Cache
 
     cache = Cache(folder or None, settings)
-    # Whether more processes pay depends on how many results the cache has; the first files are a sample.
-    map_one = _cached_mapper(Checker(settings), cache, contents, texts)
-    known = list(_here(map_one, sources[:_SAMPLE], progress))
-    worth = _WORTH_PROCESSES_KNOWN if sum(each.found for each in known) > len(known) // 2 else _WORTH_PROCESSES
-    rest = sources[_SAMPLE:]
-    make = partial(_make_cached_mapper, settings, folder, contents)
-    known += _in_processes(make, rest, jobs, progress, map_one) if jobs > 1 and len(rest) >= worth else _here(map_one, rest, progress)
+    items = [(source, contents.get(source)) for source in sources]
+    if workers.cluster is not None:
+        known = _on_cluster(items, settings, workers, progress, cache)
+    else:
+        # Whether more processes pay depends on how many results the cache has; the first files are a sample.
+        map_one = _cached_mapper(Checker(settings), cache, texts)
+        known = list(_here(map_one, items[:_SAMPLE], progress))
+        worth = _WORTH_PROCESSES_KNOWN if sum(each.found for each in known) > len(known) // 2 else _WORTH_PROCESSES
+        rest = items[_SAMPLE:]
+        if workers.jobs > 1 and len(rest) >= worth:
+            known += _in_processes(partial(_make_cached_mapper, settings, folder), rest, workers, progress, map_one)
+        else:
+            known += _here(map_one, rest, progress)
     cache.keep([each.entry for each in known if each.entry is not None])
     contents.update((source, each.content) for source, each in zip(sources, known, strict=True) if each.content is not None)
     return (each.result for each in known)
 
 
-def _make_cached_mapper(settings: MapSettings, folder: str, contents: Contents) -> Callable[[Source], _MappedFile]:
+def _make_cached_mapper(settings: MapSettings, folder: str) -> Callable[[_Expected], _MappedFile]:
     from afflint.pipeline.cache import Cache
 
-    return _cached_mapper(Checker(settings), Cache(folder or None, settings), contents)
+    return _cached_mapper(Checker(settings), Cache(folder or None, settings))
 
 
-def _cached_mapper(checker: Checker, cache: "Cache", contents: Contents, texts: Texts = _NO_TEXTS) -> Callable[[Source], _MappedFile]:
-    from afflint.pipeline.results import ResultEntry, checksum, entry
+def _cached_mapper(checker: Checker, cache: "Cache", texts: Texts = _NO_TEXTS) -> Callable[[_Expected], _MappedFile]:
+    def map_one(item: _Expected) -> _MappedFile:
+        found = _found(cache, *item, texts)
+        return found if isinstance(found, _MappedFile) else _mapped(checker, cache.keys, item[0], found)
 
-    def find(source: Source, content: bytes) -> _MappedFile | None:
+    return map_one
+
+
+def _found(cache: "Cache", source: Source, expected: bytes | None, texts: Texts = _NO_TEXTS) -> "_MappedFile | _Content":
+    """Return the result of a file from the cache, or the content of the file. ``expected`` is its checksum, if that is known."""
+    from afflint.pipeline.results import ResultEntry, checksum
+
+    def find(content: bytes) -> _MappedFile | None:
         key = cache.key(source.known_as, content)
         kept = cache.find(key)
         return None if kept is None else _MappedFile(kept.result, content, None if kept.noted else ResultEntry(key, None), found=True)
 
-    def map_one(source: Source) -> _MappedFile:
-        expected = contents.get(source)
-        found = find(source, expected) if expected is not None else None
-        if found is not None:
-            return found
-        data = bytes_of(source, texts)
-        if isinstance(data, Exception):
-            return _MappedFile(_unreadable(checker, data))
-        content = checksum(data)
-        found = find(source, content) if content != expected else None
-        if found is not None:
-            return found
-        result = _checked(checker, source, data)
-        return _MappedFile(result) if result.unread else _MappedFile(result, content, entry(cache.key(source.known_as, content), result))
+    found = find(expected) if expected is not None else None
+    if found is not None:
+        return found
+    data = bytes_of(source, texts)
+    if isinstance(data, Exception) or (content := checksum(data)) == expected:
+        return data
+    return find(content) or data
 
-    return map_one
+
+def _mapped(checker: Checker, keys: "Keys | None", source: Source, data: "_Content") -> _MappedFile:
+    """Return the result of the map step for a file with this content, and with ``keys`` its entry for the cache."""
+    from afflint.pipeline.results import checksum, entry
+
+    if isinstance(data, Exception):
+        return _MappedFile(_unreadable(checker, data))
+    result = _checked(checker, source, data)
+    if keys is None or result.unread:
+        return _MappedFile(result)
+    content = checksum(data)
+    return _MappedFile(result, content, entry(keys.key(source.known_as, content), result))
+
+
+# On a cluster.
+
+
+class _SentFiles(list[Source]):
+    """The files of a chunk. They are pickled with their content, which the workers of a cluster cannot read themselves."""
+
+    def __reduce__(self) -> "tuple[type[list[Source]], tuple[list[Source]]]":
+        content = [(source, bytes_of(source)) for source in self]
+        return list, ([source if isinstance(data, Exception) else source._replace(data=data) for source, data in content],)
+
+
+def _on_cluster(
+    items: Sequence[_Expected], settings: MapSettings, workers: Workers, progress: Progress | None, cache: "Cache | None"
+) -> list[_MappedFile]:
+    """Map on the workers of a cluster. This process asks the cache before, and maps what only the workers cannot read."""
+    assert workers.cluster is not None
+    shared = workers.cluster.where.shared
+    found = [None if cache is None else _found(cache, *item) for item in items]
+    unknown = [source for (source, _), each in zip(items, found, strict=True) if not isinstance(each, _MappedFile)]
+    make = partial(_make_keyed_mapper, settings, None if cache is None else cache.keys)
+    answers = _in_chunks(make, _cluster_chunks(unknown, shared=shared), workers, progress, make())
+    return [
+        each if isinstance(each, _MappedFile) else _readable(next(answers), source, settings, shared=shared)
+        for (source, _), each in zip(items, found, strict=True)
+    ]
+
+
+def _make_keyed_mapper(settings: MapSettings, keys: "Keys | None") -> Callable[[Source], _MappedFile]:
+    checker = Checker(settings)
+    return lambda source: _mapped(checker, keys, source, bytes_of(source))
+
+
+def _cluster_chunks(sources: Iterable[Source], *, shared: bool) -> Iterator[list[Source]]:
+    """Yield the files in chunks whose content is not too large to be sent; ``shared``: it is not sent."""
+    chunk, size = list[Source](), 0
+    for source in sources:
+        chunk.append(source._replace(path=os.path.abspath(source.path)) if shared and source.data is None else source)
+        size += 0 if shared else _size(source)
+        if len(chunk) >= _CHUNK or size >= _CHUNK_BYTES:
+            yield chunk if shared else _SentFiles(chunk)
+            chunk, size = [], 0
+    if chunk:
+        yield chunk if shared else _SentFiles(chunk)
+
+
+def _size(source: Source) -> int:
+    try:
+        return len(source.data) if source.data is not None else os.path.getsize(source.path)
+    except OSError:
+        return 0
+
+
+def _readable(mapped: _MappedFile, source: Source, settings: MapSettings, *, shared: bool) -> _MappedFile:
+    """Return the result of a worker, or that of this process if the worker cannot read the file. Raises ClusterError."""
+    if not mapped.result.unread:
+        return mapped
+    here = map_here(settings)(source)
+    if shared and not here.unread:
+        from afflint.pipeline.workers import ClusterError
+
+        reason = f"a Dask worker cannot read {source.name!r}"
+        raise ClusterError(f"{reason}: ?paths=shared requires that the workers see the files under the same paths as this machine")
+    return _MappedFile(here)

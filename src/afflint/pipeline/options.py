@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.pipeline.workers import DaskCluster, Workers
 
 if TYPE_CHECKING:
     from afflint.pipeline.baseline import Baseline
@@ -43,3 +44,10 @@ class Options(NamedTuple):
     """The rules whose findings no suppression silences."""
     reader: DefinitionReader | None = None
     """Reads definitions, for callers that keep what was read in an earlier run."""
+    cluster: DaskCluster | None = None
+    """Runs on this cluster what would run in ``jobs`` processes."""
+
+    @property
+    def workers(self) -> Workers:
+        """The processes of the run."""
+        return Workers(self.jobs, self.cluster)

@@ -1,4 +1,4 @@
-"""Results of the map step as JSON, with their keys: for the cache and remote workers."""
+"""Results of the map step as JSON, with their keys: for the cache and the workers of a cluster."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _mapped(
     sources = files.of(numbers).values()
     if options.mapper is not None:
         return dict(zip(numbers, options.mapper(sources, settings), strict=True))
-    results = map_files(sources, settings, options.jobs, options.progress, options.cache, options.contents, reader.texts, reading)
+    results = map_files(sources, settings, options.workers, options.progress, options.cache, options.contents, reader.texts, reading)
     return dict(zip(numbers, results, strict=True))
 
 

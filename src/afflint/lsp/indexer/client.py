@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -29,7 +30,6 @@ from afflint.lsp.indexer.protocol import (
     RunEnded,
     RunProgress,
 )
-from afflint.pipeline.workers import ending
 
 _START = """
 import os, sys
@@ -211,8 +211,18 @@ def _until_lost(lines: LineReader, process: subprocess.Popen[bytes], report: Cal
     process.kill()
     code = process.wait()
     if is_understood and code != NOT_UNDERSTOOD:
-        return IndexerLost(f"the indexer process {ending(code)}")
+        return IndexerLost(f"the indexer process {_ending(code)}")
     return IndexerLost(f"afflint has changed since this server was started: {_UNTIL_THEN}", outdated=True)
+
+
+def _ending(exit_code: int) -> str:
+    """Describe how a process ended."""
+    if exit_code >= 0:
+        return f"ended with exit code {exit_code}" if exit_code else "ended early"
+    try:
+        return f"was killed by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"was killed by signal {-exit_code}"
 
 
 def _write(process: subprocess.Popen[bytes], commands: SimpleQueue[IndexerCommand | None]) -> None:
