@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tools.diff_histories import ZONE, End, confirm
 
 from afflint import config
+from afflint.changes import placement
 from afflint.changes.placement import placement_changes
 from afflint.pipeline.place_inputs import PlaceInputs
 from afflint.pipeline.session import Session
+from afflint.pipeline.workers import Workers
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.report.place import json_report
 from afflint.source.sources import Source
@@ -148,3 +152,24 @@ def refuted(before: Sequence[Object], after: Sequence[Object], orders: int = ORD
 @given(pairs())
 def test_no_order_refutes_a_statement(states: tuple[list[Object], list[Object]]) -> None:
     assert refuted(*states) == []
+
+
+class Copying(Workers):
+    """Calls a copy of each function here, as another process does."""
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any], here: Callable[[Any], Any] | None = None) -> Iterator[Any]:
+        assert here is None
+        self.orders = list(items)
+        return map(pickle.loads(pickle.dumps(function)), self.orders)
+
+
+def test_other_processes_state_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "_WORTH_PROCESSES", 0)
+    base = inputs([*nodes(cpu=4), deployment("web", 2, "1", {}), deployment("api", 2, "1", {})])
+    head = inputs([*nodes(cpu=4), deployment("web", 4, "5", {}), deployment("api", 2, "1", {}), deployment("new", 2, "5", {})])
+    alone, copying = placement_changes(base, head), Copying()
+    texts = [effect.text for each in alone.workloads for effect in each.effects]
+    assert any("0 of 4 replicas can be scheduled" in text for text in texts)
+    assert placement_changes(base, head, workers=copying).workloads == alone.workloads
+    assert copying.orders == [*placement._ORDERS]
+    assert placement_changes(base, head, workers=Workers(3)).workloads == alone.workloads

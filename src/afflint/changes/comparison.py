@@ -70,7 +70,7 @@ def _placement(states: States, options: Options, request: DiffRequest) -> Placem
         base, head, notes = _inputs(states, options, request)
     except SeveralClustersError as error:
         return PlacementChanges((), 0, "", (f"placement is not compared: {error}",))
-    return placement_changes(base, head, notes)
+    return placement_changes(base, head, notes, options.workers)
 
 
 def _inputs(states: States, options: Options, request: DiffRequest) -> tuple[PlaceInputs, PlaceInputs, list[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
 
@@ -21,6 +21,7 @@ from afflint.index.facts import Pods
 from afflint.kube.node_labels import HOSTNAME, ZONE, domain_noun
 from afflint.kube.selectors import Malformed, describe_briefly
 from afflint.pipeline.place_inputs import PlaceInputs
+from afflint.pipeline.workers import Workers
 from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.evictions import Evictions
 from afflint.placement.failures import Disruption
@@ -43,19 +44,24 @@ _HARM = (
     ("takes it down", "took it down"),
 )
 """What a failure does and did to a workload, by the severity of the outcome."""
-_ORDERS = ("", "1", "2", "3")
-"""The orders besides that of the manifests: by name, and three by the checksum of the name."""
+_ORDERS = ("1", "2", "3", "manifests")
+"""The orders that are tried besides that by name, which is "": by the checksum of the name, and that of the manifests."""
+_WORTH_PROCESSES = 3000
+"""Starting processes costs about as much as a schedule of this many workloads on one node, or of one workload on as many nodes."""
 _DIRECTIONS: tuple[Direction, ...] = ("worse", "neutral", "better")
 
 
-def placement_changes(base: PlaceInputs, head: PlaceInputs, notes: Sequence[str] = ()) -> PlacementChanges:
-    """Return how the placement of each workload differs between two states."""
+_HERE = Workers()
+
+
+def placement_changes(base: PlaceInputs, head: PlaceInputs, notes: Sequence[str] = (), workers: Workers = _HERE) -> PlacementChanges:
+    """Return how the placement of each workload differs between two states. ``workers`` try the orders of scheduling."""
     before, after = _Side(base), _Side(head)
     basis, same = _basis(after), _is_same(before, after)
     keys = list(dict.fromkeys([*before.numbers, *after.numbers]))
     if same:
         return PlacementChanges((), len(keys), basis, (*notes, *_input_notes(head)))
-    comparison = _PlacementComparison(before, after)
+    comparison = _PlacementComparison(before, after, workers)
     changes = [change for key in sorted(keys) if (change := comparison.change(key)) is not None]
     changes.sort(key=lambda each: _DIRECTIONS.index("worse" if each.direction == "worse" else "neutral"))
     plans = (lambda: (before.plan, after.plan)) if after.has_nodes and before.has_nodes else None
@@ -237,6 +243,15 @@ class _Side:
             self._trials[order] = _Trial(self.inputs, self._inventory, self._ordered(order))
         return self._trials[order]
 
+    def __reduce__(self) -> tuple[type[_Side], tuple[PlaceInputs]]:
+        """Let other processes compute what they need themselves."""
+        return _Side, (self.inputs,)
+
+    def samples(self, keys: Sequence[str], order: str) -> dict[str, Sample]:
+        """Return what the schedule of an order shows of some workloads."""
+        trial = self.trial(order)
+        return {key: trial.sample(key) for key in keys}
+
     @cached_property
     def plan(self) -> Any:
         """The plan of `afflint place`, with the workloads in the order of their names."""
@@ -319,8 +334,10 @@ def _checksum(order: str, key: str) -> bytes:
 
 
 class _PlacementComparison:
-    def __init__(self, before: _Side, after: _Side) -> None:
+    def __init__(self, before: _Side, after: _Side, workers: Workers) -> None:
         self.before, self.after = before, after
+        self._workers = workers
+        self._others: dict[_Side, list[dict[str, Sample]]] = {}
         self.on_nodes = before.has_nodes and after.has_nodes
 
     def change(self, key: str) -> WorkloadChange | None:
@@ -363,7 +380,19 @@ class _PlacementComparison:
 
     def _samples(self, side: _Side, key: str) -> list[Sample]:
         """Return what all schedules that are tried show of a workload."""
-        return [side.trial(order).sample(key) for order in (*_ORDERS, "manifests")]
+        if side not in self._others:
+            keys = [key for key in side.numbers if self._may_differ(key)]
+            workers = self._workers if len(side.given.pod_sources) * len(side.given.nodes) >= _WORTH_PROCESSES else _HERE
+            self._others[side] = list(workers.map(partial(side.samples, keys), _ORDERS))
+        return [side.trial("").sample(key), *[each[key] for each in self._others[side]]]
+
+    def _may_differ(self, key: str) -> bool:
+        """Return whether a workload is new, or the first schedules of both sides show something else of it."""
+        if key not in self.after.numbers or self.after.pod_source(key).refused or self._is_undecidable(key):
+            return False
+        if key not in self.before.numbers or not self.on_nodes:
+            return key not in self.before.numbers
+        return self.before.trial("").sample(key) != self.after.trial("").sample(key)
 
     def _differs(self, key: str, measure: Callable[[Sample], int]) -> tuple[list[Sample], list[Sample]] | None:
         """Return what the schedules of both sides show, if the measure is different and does not depend on the order on either side."""
