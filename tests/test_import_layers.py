@@ -19,7 +19,7 @@ LAYERS = (
     {"yaml"},
     {"kube", "source"},
     {"admission", "constraints", "pools", "programs"},
-    {"mutation", "policies", "scheduler"},
+    {"policies", "scheduler"},
     {"config", "controllers"},
     {"rendering", "index", "placement"},
     {"inventory"},

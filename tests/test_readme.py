@@ -90,7 +90,7 @@ profiles: [{name: all, pluginConfig: [{name: DefaultEvictor}], plugins: {balance
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository that has all that the README's commands name, and programs that render."""
     folder = tmp_path_factory.mktemp("readme") / "project"
-    for name in ("deploy", "apps/shop", "overlays/production", "governed"):
+    for name in ("deploy", "apps/shop", "overlays/production", "governed", "out"):
         shutil.copytree(ROOT / "examples" / "fixed", folder / name)
     (folder / "governed" / ".afflint.yaml").write_text('extends: ["afflint:strict"]\n', encoding="utf-8")
     for name in ("shop", "customapp", "policies"):

@@ -161,7 +161,7 @@ def test_a_field_has_its_type_or_is_absent(value: Any) -> None:
     assert type(items_of({"items": value})) is list
 
 
-COMPARED = re.compile(r"mutation/.*|rendering/(kustomize_.*|roots)|cli/place")
+COMPARED = re.compile(r"rendering/(kustomize_.*|roots)|cli/place")
 """Modules that only compare the kind with a text."""
 READERS = {
     "yaml.object_fields": "reads the fields",

@@ -47,3 +47,16 @@ def test_a_policy_file_is_read_again_after_a_change(tmp_path: Path) -> None:
         (tmp_path / "ours.yaml").write_text(POLICIES % ", exclude: {names: [web]}")
         client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": client.uri("ours.yaml"), "type": 2}]})
         client.wait_for("pod.yaml")
+
+
+def test_a_field_that_a_mutating_policy_may_set_is_an_info_as_in_a_check(tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text(POD.replace("nodeName: n1", 'nodeSelector: {node-role.kubernetes.io/control-plane: ""}'))
+    rule = "{name: a, match: {resources: {kinds: [Pod]}}, mutate: {patchStrategicMerge: {spec: {tolerations: [{operator: Exists}]}}}}"
+    (tmp_path / "policy.yaml").write_text(
+        f"apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: a}}\nspec: {{rules: [{rule}]}}\n"
+    )
+    with Client(tmp_path) as client:
+        client.open("pod.yaml")
+        client.until(lambda: [each["severity"] for each in client.published.get("pod.yaml", ())] == [3])
+        (shown,) = client.published["pod.yaml"]
+        assert shown["message"].endswith("; the Kyverno ClusterPolicy `a` may set `spec.tolerations`")

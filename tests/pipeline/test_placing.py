@@ -166,16 +166,9 @@ spec:
 """
 
 
-def test_pods_are_placed_as_a_mutating_policy_changes_them() -> None:
+def test_a_mutating_policy_is_noted() -> None:
     files = [Source("web.yaml", "web.yaml", WEB), Source("policy.yaml", "policy.yaml", TOLERATE)]
-    (pod_source,) = stage_of(files, [Source("nodes.yaml", "nodes.yaml", NODES)]).pod_sources
-    assert pod_source.pod["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
-
-
-def test_a_mutating_policy_that_is_undecided_is_noted() -> None:
-    undecided = TOLERATE.replace(b"{kinds: [Pod]}", b"{kinds: [Pod]}, subjects: [{kind: User, name: a}]")
-    files = [Source("web.yaml", "web.yaml", WEB), Source("policy.yaml", "policy.yaml", undecided)]
-    nodes = [Source("nodes.yaml", "nodes.yaml", NODES)]
-    assert read_place_inputs(files, nodes, [], default_settings()).notes == (
-        "policy `tolerate`: it depends on the user who creates the object; the policy is not evaluated for Deployment web in web.yaml",
-    )
+    inputs = read_place_inputs(files, [Source("nodes.yaml", "nodes.yaml", NODES)], [], default_settings())
+    assert inputs.notes == ("the Kyverno ClusterPolicy `tolerate` may set `tolerations`; it is not applied",)
+    (pod_source,) = inputs.simulation_input.pod_sources
+    assert "tolerations" not in pod_source.pod

@@ -62,7 +62,8 @@ class RegisteredCheck(NamedTuple):
 
     The function may take the target as its second argument. ``rejected_late``: depending on the version, the API server accepts the object
     and rejects the pods created from it, and messages about the pod spec must say so. ``of_text``: the rule is about a single text,
-    whatever it is used for.
+    whatever it is used for. ``missing``: the fields that findings of the rule call missing or without effect, see
+    ``index.mutating_policies``; of several checks of a rule, one names them.
     """
 
     rule: str
@@ -70,6 +71,7 @@ class RegisteredCheck(NamedTuple):
     rejected_late: bool = False
     evidence: Evidence = ""
     of_text: bool = False
+    missing: tuple[str, ...] = ()
 
 
 REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
@@ -89,8 +91,10 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("jobs-refused", "admission.labels:jobs_refused"),
         RegisteredCheck("unknown-operator", "admission.affinity:unknown_operator", rejected_late=True, evidence="entry", of_text=True),
         RegisteredCheck("operator-values-mismatch", "admission.affinity:operator_values_mismatch", rejected_late=True, evidence="item"),
-        RegisteredCheck("selector-missing", "admission.controllers:selector_missing", rejected_late=True),
-        RegisteredCheck("selector-template-mismatch", "admission.controllers:selector_template_mismatch", rejected_late=True),
+        RegisteredCheck("selector-missing", "admission.controllers:selector_missing", rejected_late=True, missing=("selector",)),
+        RegisteredCheck(
+            "selector-template-mismatch", "admission.controllers:selector_template_mismatch", rejected_late=True, missing=("labels",)
+        ),
         RegisteredCheck("job-selector", "admission.controllers:job_selector", rejected_late=True),
         RegisteredCheck("invalid-replicas", "admission.controllers:invalid_replicas", rejected_late=True, of_text=True),
         RegisteredCheck("invalid-scheduling-field", "admission.controllers:invalid_scheduling_field", rejected_late=True),
@@ -138,13 +142,13 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("unlikely-topology-key", "affinity:unlikely_topology_key", evidence="entry"),
         RegisteredCheck("negated-pod-affinity", "affinity:negated_pod_affinity", evidence="term"),
         RegisteredCheck("hard-anti-affinity-topology", "affinity:hard_anti_affinity_topology"),
-        RegisteredCheck("spread-misses-itself", "spread:spread_misses_itself"),
+        RegisteredCheck("spread-misses-itself", "spread:spread_misses_itself", missing=("labels",)),
         RegisteredCheck("spread-lost-in-rollout", "spread:spread_lost_in_rollout"),
         RegisteredCheck("legacy-control-plane-toleration", "tolerations:legacy_control_plane_toleration", evidence="constraint"),
-        RegisteredCheck("untolerated-control-plane", "tolerations:untolerated_control_plane"),
+        RegisteredCheck("untolerated-control-plane", "tolerations:untolerated_control_plane", missing=("tolerations",)),
         RegisteredCheck("tolerates-everything", "tolerations:tolerates_everything"),
         RegisteredCheck("shadowed-toleration", "tolerations:shadowed_toleration", evidence="constraint"),
-        RegisteredCheck("toleration-without-attraction", "tolerations:toleration_without_attraction"),
+        RegisteredCheck("toleration-without-attraction", "tolerations:toleration_without_attraction", missing=("nodeSelector", "affinity")),
     ),
     "scheduler": (RegisteredCheck("invalid-scheduler-configuration", "scheduler_configuration:invalid_scheduler_configuration"),),
     "profile": (
@@ -186,15 +190,15 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("selector-matches-nothing", "resource_fields:selects_no_node"),
     ),
     "cross-manifest": (
-        RegisteredCheck("label-not-on-template", "labels:label_not_on_template"),
-        RegisteredCheck("anti-affinity-misses-itself", "cross_manifest:anti_affinity_misses_itself"),
-        RegisteredCheck("namespace-misses-target", "cross_manifest:namespace_misses_target"),
+        RegisteredCheck("label-not-on-template", "labels:label_not_on_template", missing=("labels",)),
+        RegisteredCheck("anti-affinity-misses-itself", "cross_manifest:anti_affinity_misses_itself", missing=("labels",)),
+        RegisteredCheck("namespace-misses-target", "cross_manifest:namespace_misses_target", missing=("labels of other pods",)),
         RegisteredCheck("affinity-cycle", "required_affinity:affinity_cycle"),
         RegisteredCheck("affinity-conflict", "required_affinity:affinity_conflict"),
-        RegisteredCheck("no-single-target", "required_affinity:no_single_target"),
-        RegisteredCheck("affinity-target-missing", "cross_manifest:affinity_target_missing"),
+        RegisteredCheck("no-single-target", "required_affinity:no_single_target", missing=("labels of other pods",)),
+        RegisteredCheck("affinity-target-missing", "cross_manifest:affinity_target_missing", missing=("labels of other pods",)),
         RegisteredCheck("accidental-anti-affinity", "cross_manifest:accidental_anti_affinity"),
-        RegisteredCheck("operator-label-mismatch", "cross_manifest:operator_label_mismatch"),
+        RegisteredCheck("operator-label-mismatch", "cross_manifest:operator_label_mismatch", missing=("labels of other pods",)),
         RegisteredCheck("spread-without-effect", "cross_manifest:spread_without_effect"),
         RegisteredCheck("migration-impossible", "live_migration:migration_impossible"),
         RegisteredCheck("namespace-selector-conflict", "cross_manifest:namespace_selector_conflict"),
@@ -229,27 +233,29 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("near-duplicate-label", "nodes:near_duplicate_label"),
         RegisteredCheck("shared-host", "nodes:shared_host"),
         RegisteredCheck("min-domains-unreachable", "placement:min_domains_unreachable"),
-        RegisteredCheck("spread-blocked-by-taints", "placement:spread_blocked_by_taints"),
-        RegisteredCheck("unschedulable", "placement:unschedulable"),
+        RegisteredCheck("spread-blocked-by-taints", "placement:spread_blocked_by_taints", missing=("tolerations",)),
+        RegisteredCheck("unschedulable", "placement:unschedulable", missing=("nodeSelector", "affinity", "tolerations", "schedulerName")),
         RegisteredCheck("unschedulable", "operator_placement:unmatched_node_placement"),
         RegisteredCheck("invalid-operator-setting", "operator_placement:unknown_maintenance_node"),
         RegisteredCheck("unschedulable", "operator_placement:unmatched_added_affinity"),
-        RegisteredCheck("too-few-domains", "placement:too_few_domains"),
-        RegisteredCheck("competing-workloads", "placement:competing_workloads"),
+        RegisteredCheck("too-few-domains", "placement:too_few_domains", missing=("tolerations",)),
+        RegisteredCheck("competing-workloads", "placement:competing_workloads", missing=("tolerations",)),
         RegisteredCheck("drain-blocked", "placement:drain_blocked"),
-        RegisteredCheck("not-failure-tolerant", "placement:not_failure_tolerant"),
-        RegisteredCheck("rollout-deadlock", "placement:rollout_deadlock"),
-        RegisteredCheck("migration-blocked", "placement:migration_blocked"),
-        RegisteredCheck("single-domain-possible", "placement:single_domain_possible"),
+        RegisteredCheck(
+            "not-failure-tolerant", "placement:not_failure_tolerant", missing=("affinity", "topologySpreadConstraints", "tolerations")
+        ),
+        RegisteredCheck("rollout-deadlock", "placement:rollout_deadlock", missing=("tolerations",)),
+        RegisteredCheck("migration-blocked", "placement:migration_blocked", missing=("tolerations",)),
+        RegisteredCheck("single-domain-possible", "placement:single_domain_possible", missing=("affinity", "topologySpreadConstraints")),
         RegisteredCheck("too-few-volume-zones", "volume_nodes:too_few_volume_zones"),
         RegisteredCheck("volume-without-node", "volume_nodes:volume_without_node"),
         RegisteredCheck("unusable-allowed-topology", "volume_nodes:unusable_allowed_topology"),
     ),
     "pools": (
-        RegisteredCheck("no-matching-pool", "pools:no_matching_pool"),
+        RegisteredCheck("no-matching-pool", "pools:no_matching_pool", missing=("nodeSelector", "affinity", "tolerations")),
         RegisteredCheck("unreachable-node-label", "pools:unreachable_node_label"),
         RegisteredCheck("invalid-pool-taint", "pools:invalid_pool_taint"),
-        RegisteredCheck("untolerated-pool", "pools:untolerated_pool"),
+        RegisteredCheck("untolerated-pool", "pools:untolerated_pool", missing=("tolerations of other pods",)),
         RegisteredCheck("near-duplicate-label", "pools:near_duplicate_in_pools"),
         RegisteredCheck("too-few-domains", "pool_capacity:too_few_domains"),
     ),
@@ -347,6 +353,7 @@ class BoundRule(NamedTuple):
     function: str = ""
     severity: Severity | None = None
     rejected_late: bool = False
+    missing: tuple[str, ...] = ()
     policy: "BoundPolicy | None" = None
     """The policy and the workloads that it applies to; ``pipeline.policy_evaluation`` calls its check."""
 
@@ -385,7 +392,7 @@ def bind_rules(names: Iterable[str], severities: Mapping[str, Severity] | None =
     chosen, configured, known = frozenset(names), severities or {}, rules()
     return tuple(
         [
-            BoundRule(known[each.rule], subject, each.function, configured.get(each.rule), each.rejected_late)
+            BoundRule(known[each.rule], subject, each.function, configured.get(each.rule), each.rejected_late, each.missing)
             for subject, checks in REGISTRY.items()
             for each in checks
             if each.rule in chosen
@@ -415,7 +422,7 @@ def bound_policies(policies: "Iterable[Policy]", severities: Mapping[str, Severi
     for policy in policies:
         each = bound_policy(policy)
         severity = configured.get(policy.name) or policy.severity
-        found.append(BoundRule(policy_rule(policy), each.check.subject, severity=severity, policy=each))
+        found.append(BoundRule(policy_rule(policy), each.check.subject, severity=severity, missing=each.check.missing, policy=each))
     return tuple(found)
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from afflint.controllers.migratability import Obstacle
     from afflint.controllers.pod_source import PodSource
     from afflint.index.cluster_objects import KubeVirtObject, MaintenanceObject, NamespaceAnnotations, Scaler, Unusable
+    from afflint.index.mutating_policies import MutatingPolicy
     from afflint.index.scheduler_configurations import SchedulerConfiguration
     from afflint.index.storage import StorageObject, VolumeUser
     from afflint.pools.pool import Pool, PoolPart
@@ -236,6 +237,8 @@ class Facts(NamedTuple):
     """The MigrationPolicies and NodeMaintenances of the file."""
     schedulers: tuple["SchedulerConfiguration", ...] = ()
     """The configurations of kube-scheduler in the file."""
+    mutating: tuple["MutatingPolicy", ...] = ()
+    """The mutating policies of the file, by what their rules may set."""
 
     def of_file(self, file: FileId, folder: Folder) -> "Facts":
         """Return the same facts with this file in every site."""
@@ -249,7 +252,7 @@ class Facts(NamedTuple):
         pods = tuple([pods.with_site(stamped(pods.site)) for pods in self.pods])
         reaches = tuple([SelectorRef(stamped(reach.site), *reach[1:]) for reach in self.reaches])
         if not any((self.about_pods, self.scalers, self.pools, self.pool_parts, self.policy_candidates, self.demands)) and not (
-            self.storage or self.volume_users or self.maintenance or self.schedulers
+            self.storage or self.volume_users or self.maintenance or self.schedulers or self.mutating
         ):
             return Facts(pods, reaches, *self[2:])  # The common case.
         return self._replace(
@@ -269,6 +272,7 @@ class Facts(NamedTuple):
             volume_users=tuple([user._replace(site=stamped(user.site)) for user in self.volume_users]),
             maintenance=tuple([each._replace(site=stamped(each.site)) for each in self.maintenance]),
             schedulers=tuple([each._replace(site=stamped(each.site)) for each in self.schedulers]),
+            mutating=tuple([each._replace(site=stamped(each.site)) for each in self.mutating]),
         )
 
     def of_patches(self) -> "Facts":

@@ -63,19 +63,16 @@ class ClusterFolders:
 class PolicyScopes:
     """Which files a policy may apply to: those of its cluster, and those of its example or test.
 
-    ``files`` are the names of all files, ``clusters`` the rendered output for each cluster. A policy outside of them applies to all files.
-    A policy in the folder of a cluster applies to all files as well if no other cluster has a folder.
+    ``files`` are the names of all files. A policy outside of such folders applies to all files, and so does one in the folder of a cluster
+    if no other cluster has a folder.
     """
 
-    def __init__(self, files: Iterable[str], clusters: Iterable[Collection[str]] = ()) -> None:
-        self._rendered = {file: number for number, each in enumerate(clusters) for file in each}
+    def __init__(self, files: Iterable[str]) -> None:
         folders = {cluster for file in files for cluster in _clusters_of(file)}
         self._several = {above for above, name in folders if any(above == other and name != beside for other, beside in folders)}
 
     def reaches(self, policy: str, file: str) -> bool:
         """Return whether the policy in one file may apply to the objects of another."""
-        if policy in self._rendered and self._rendered[policy] != self._rendered.get(file):
-            return False
         own = {each for each in _clusters_of(policy) if each[0] in self._several}
         folders = _folders_of(file)
         return own <= {*_clusters_of(file)} and all(folders[: len(trial)] == trial for trial in _trials_of(policy))

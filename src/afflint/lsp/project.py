@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from afflint.findings.finding import NO_FILE, FileId, Finding, Found
 from afflint.findings.namedtuples import NamedTuple
@@ -19,6 +20,9 @@ from afflint.pipeline.reduce_step import Reduction
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import SKIPPED_FOLDERS, Source, is_in_chart, relative
+
+if TYPE_CHECKING:
+    from afflint.index.mutating_policies import MutatingPolicy
 
 
 class ProjectState(NamedTuple):
@@ -137,15 +141,17 @@ class Project:
         file = known.place.file
         source = source._replace(name=known.place.name)
         names = {each.file: each.name for each in (*known.places, known.place)}
-        remaining = self._suppression_filter(names, self.state.kustomizations).remaining(file, source, result, across)[0]
+        remaining = self._suppression_filter(names, self.state.kustomizations, known.mutating).remaining(file, source, result, across)[0]
         if self.state.baseline is None:
             return remaining
         from afflint.pipeline.baseline import Baseline, apply
 
         return apply(remaining, Baseline(Counter({each.entry: each.times for each in known.old}), self.state.baseline)).new
 
-    def _suppression_filter(self, names: Mapping[FileId, str], kustomizations: Kustomizations) -> SuppressionFilter:
-        reduction = Reduction(self.settings, self._checker.triage, names, lambda _: b"")
+    def _suppression_filter(
+        self, names: Mapping[FileId, str], kustomizations: Kustomizations, mutating: Sequence[MutatingPolicy] = ()
+    ) -> SuppressionFilter:
+        reduction = Reduction(self.settings, self._checker.triage, names, lambda _: b"", lambda _: mutating)
         return SuppressionFilter(reduction, self.setup.session.options(), kustomizations)
 
     def _kustomizations_for(self, source: Source) -> Kustomizations:

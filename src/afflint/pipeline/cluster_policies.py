@@ -59,7 +59,6 @@ def admitted(
     results: Mapping[FileId, FileResult],
     checked: Collection[FileId],
     is_patch: Callable[[str], bool],
-    stored: Mapping[FileId, Source] | None = None,
     *,
     is_complete: bool = False,
     reading: Reading = read,
@@ -67,8 +66,7 @@ def admitted(
     """Apply the policies to the ``checked`` files. ``is_complete``: the files contain all objects of their namespaces.
 
     ``sources`` are all files of the run, ``results`` those of the map step; any file may define parameters and namespaces.
-    ``is_patch``: returns whether a kustomization uses the file at a path as a patch. ``stored``: the files in which objects differ from
-    those in ``sources``, which are then used for the pods that controllers create. ``reading`` replaces ``documents.read``. Raises
+    ``is_patch``: returns whether a kustomization uses the file at a path as a patch. ``reading`` replaces ``documents.read``. Raises
     UserError if a policy file cannot be read.
     """
     policies = [rule.policy for rule in bound if rule.subject == "admission" and rule.policy is not None]
@@ -86,7 +84,7 @@ def admitted(
     found: list[tuple[FileId, Found]] = []
     for file in sorted(checked):
         if file in readable and not is_patch(readable[file].path):
-            for each in _results_of_file(evaluator, readable[file], (stored or {}).get(file), reading):
+            for each in _results_of_file(evaluator, readable[file], reading):
                 if isinstance(each, Found):
                     found.append((file, each))
                 else:
@@ -142,24 +140,13 @@ def _admission(paths: Iterable[str]) -> Admission:
         raise UserError(f"the policy file {error.filename!r} cannot be read: {error.strerror}") from None
 
 
-def _results_of_file(
-    evaluator: AdmissionEvaluator, source: Source, stored: Source | None, reading: Reading
-) -> Iterator[Found | UnevaluatedPolicy]:
+def _results_of_file(evaluator: AdmissionEvaluator, source: Source, reading: Reading) -> Iterator[Found | UnevaluatedPolicy]:
     """Yield the results of the policies for the objects of a file and for the pods that controllers create from them."""
-    if stored is None:
-        yield from _results_of_source(evaluator, source, reading=reading)
-    else:
-        yield from _results_of_source(evaluator, stored, with_pods=False)
-        yield from _results_of_source(evaluator, source, with_objects=False)
 
-
-def _results_of_source(
-    evaluator: AdmissionEvaluator, source: Source, *, with_objects: bool = True, with_pods: bool = True, reading: Reading = read
-) -> Iterator[Found | UnevaluatedPolicy]:
     def wanted(kind: str) -> bool:
         return evaluator.may_apply_to(kind) or (about_pods and kind in making)
 
-    about_pods = with_pods and evaluator.may_apply_to(_POD)
+    about_pods = evaluator.may_apply_to(_POD)
     making = frozenset(kind.name for kind in KINDS if kind.templates and not kind.kubevirt) if about_pods else frozenset()
     manifests: dict[Path, list[Manifest]] = {}
     last: Document | None = None
@@ -171,7 +158,7 @@ def _results_of_source(
         workloads = [each for each in manifests.get(base, ()) if isinstance(each, Workload)]
         if any(each.partial and not each.operated for each in workloads) or not _is_named(data) or document.has_directives:
             continue
-        for outcome in evaluator.evaluate(data) if with_objects else ():
+        for outcome in evaluator.evaluate(data):
             yield _result_of(outcome, (*base, *_path(outcome)), base, document, data, "")
         if about_pods and kind_of(data) != _POD:
             for each in workloads:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from afflint.findings.finding import FileId, Folder
 from afflint.source.kustomizations import Kustomizations
@@ -33,14 +33,6 @@ class Files:
         self.given, context_given, self.nodes = ([numbers[identity] for identity in role] for role in roles)
         self.checked = sorted(self.given)
         self.context = sorted(set(context_given).difference(self.given))
-
-    def with_sources(self, sources: Mapping[FileId, Source]) -> Files:
-        """Return the same files with other sources for some of them."""
-        from copy import copy
-
-        result = copy(self)
-        result.sources = tuple([sources.get(number, source) for number, source in enumerate(self.sources)])
-        return result
 
     @property
     def names(self) -> tuple[str, ...]:

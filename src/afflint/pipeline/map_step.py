@@ -28,6 +28,7 @@ from afflint.yaml.object_fields import api_version_of, items_of, kind_of
 
 if TYPE_CHECKING:
     from afflint.checks.templates import TemplateChecks
+    from afflint.index.mutating_policies import MutatingPolicy
     from afflint.index.scheduler_configurations import SchedulerConfiguration
     from afflint.kube.catalogue import CustomKind
     from afflint.pipeline.policy_evaluation import PolicyEvaluator
@@ -46,9 +47,18 @@ _TEXT_OF_CONSTRAINTS = (b"ffinity: |", b"olerations: |", b"odeSelector: |", b"op
 # One of these is in each document that configures kube-scheduler.
 _SCHEDULER_CONFIGURATION = b"KubeSchedulerConfiguration"
 _OF_SCHEDULERS = (_SCHEDULER_CONFIGURATION, b"config.openshift.io/")
+# A text in each document with a mutating policy: `mutate`, `mutations` or the API group `mutations.gatekeeper.sh`.
+_OF_MUTATING_POLICIES = b"mutat"
+_MUTATING_KINDS = (
+    b"ClusterPolicy", b"Policy", b"MutatingPolicy", b"NamespacedMutatingPolicy", b"MutatingAdmissionPolicy", b"Assign", b"AssignMetadata",
+    b"ModifySet",
+)  # fmt: skip
 # Each fix compares the whole map, so files with many duplicate keys get none.
 _FEW_REPEATED = 20
 _NO_FACTS = Facts()
+
+
+_MARKS = {**MARKS, **dict.fromkeys(_MUTATING_KINDS, (_OF_MUTATING_POLICIES,))}
 
 
 class MapSettings(NamedTuple):
@@ -106,14 +116,6 @@ class FileResult(NamedTuple):
     sources: tuple[DeclaredSource, ...] = ()
     """The objects that create workloads when a controller renders them."""
 
-    @property
-    def may_change_objects(self) -> bool:
-        """Whether the file may have policies that change objects, by the kinds of its documents."""
-        return not _CHANGING_OBJECTS.isdisjoint(self.passed) or any(kind in _CHANGING_OBJECTS for kind, _ in self.custom)
-
-
-_CHANGING_OBJECTS = frozenset(("ClusterPolicy", "Policy", "MutatingAdmissionPolicy", "MutatingPolicy", "NamespacedMutatingPolicy"))
-
 
 class _DocumentResult(NamedTuple):
     """The result of one document.
@@ -137,6 +139,7 @@ class _DocumentResult(NamedTuple):
     pools: "tuple[Pool | PoolPart, ...]" = ()
     policy_candidates: tuple[PolicyCandidate, ...] = ()
     schedulers: "tuple[SchedulerConfiguration, ...]" = ()
+    mutating: "tuple[MutatingPolicy, ...]" = ()
 
 
 def _certain(found: list[Found], name: str, data: bytes, *, is_broken: bool) -> list[Found]:
@@ -160,7 +163,7 @@ class Checker:
         self._learnt = {(kind.group, kind.name): _with_catalogue(kind) for kind in settings.learnt}
         self._judge = _judge(settings.rules)
         self._template_checks: TemplateChecks | None = None
-        self.triage = prefilter.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter, MARKS)
+        self.triage = prefilter.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter, _MARKS)
 
     def check(self, name: str, data: bytes, kept: "DocumentCache | None" = None) -> FileResult:
         """Check the bytes of one file; ``name`` is used only to recognise templates and the values of charts.
@@ -259,6 +262,9 @@ class Checker:
         schedulers = tuple([configuration for each in results for configuration in each.schedulers])
         if schedulers:
             facts = facts._replace(schedulers=schedulers)
+        mutating = tuple([policy for each in results for policy in each.mutating])
+        if mutating:
+            facts = facts._replace(mutating=mutating)
         if self._judge is None:
             return facts
         return facts._replace(policy_candidates=tuple([candidate for each in results for candidate in each.policy_candidates]))
@@ -320,6 +326,7 @@ class Checker:
             pools=tuple(declared),
             policy_candidates=tuple(policy_candidates),
             schedulers=schedulers,
+            mutating=_mutating_policies(document),
         )
 
     def _schedulers(self, document: Document) -> "tuple[SchedulerConfiguration, ...]":
@@ -549,6 +556,14 @@ def _with_catalogue(kind: "CustomKind") -> "CustomKind":
 
     known = custom_kind_of(kind.group, kind.name)
     return kind if known is None else with_definition(known, kind)
+
+
+def _mutating_policies(document: Document) -> "tuple[MutatingPolicy, ...]":
+    if _OF_MUTATING_POLICIES not in document.raw_bytes:
+        return ()
+    from afflint.index.mutating_policies import mutating_policies
+
+    return tuple(mutating_policies(document))
 
 
 def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":

@@ -11,7 +11,7 @@ from afflint.checks.registry import bind_rules
 from afflint.controllers.running_pods import is_controlled_by
 from afflint.findings.coverage import Coverage
 from afflint.findings.errors import UserError
-from afflint.findings.finding import FileId, ObjectRef
+from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize, quoted
 from afflint.index.facts import Facts, Pods
@@ -31,7 +31,7 @@ from afflint.pipeline.map_step import Checker, FileResult, MapSettings
 from afflint.pipeline.mapping import map_files
 from afflint.pipeline.options import Options
 from afflint.pipeline.place_problems import UNREADABLE, PlaceProblems
-from afflint.pipeline.reduce_step import Reduction
+from afflint.pipeline.reduce_step import Reduction, policies_of
 from afflint.pipeline.summary import is_empty
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.pipeline.unrendered import coverage_of
@@ -43,6 +43,7 @@ from afflint.source.sources import Source, each_once
 from afflint.yaml.object_fields import kind_of, name_of, namespace_of
 
 if TYPE_CHECKING:
+    from afflint.index.mutating_policies import MutatingPolicy
     from afflint.pipeline.options import Mapper
     from afflint.pipeline.rendered import RenderedRun, RunOrigins
 
@@ -166,7 +167,9 @@ class _PlaceReading:
         results = dict(zip(given.mapped, _mapped(given.mapped, given.dumped, settings, mapper), strict=True))
         of_context = mapper(files.of(files.context).values(), settings._replace(rules=(), inventory=False))
         self._context = dict(zip(files.context, of_context, strict=True))
-        self._results, self._undecided = _as_stored(files, results, self._context, settings, self._kustomizations)
+        if request.resources:
+            results = _with_limit_ranges(files, results, self._context, self._kustomizations)
+        self._results = results
         if not given.names_nodes and settings.auto_nodes:
             holding = {file: given.mapped[file] for file, result in self._results.items() if result.facts.holds_nodes}
             nodes = nodes_of(holding, resources=request.resources)
@@ -194,7 +197,7 @@ class _PlaceReading:
         notes = (
             *_skipped_manifests(workloads, names.__getitem__),
             *_rejected_manifests(problems),
-            *self._undecided,
+            *_unapplied_policies(self._mutating),
             *([assumed] if assumed else []),
             *self._notes(manifest_index, names.__getitem__),
         )
@@ -213,6 +216,7 @@ class _PlaceReading:
         files, target = self._files, self._settings.target
         facts = [_context_facts(each.facts.of_file(file, files.folder(file))) for file, each in self._context.items()]
         facts += [located_facts(files, file, result, self._kustomizations, placed=True) for file, result in self._results.items()]
+        self._mutating = [policy for each in facts for policy in each.mutating]
         manifest_index = ManifestIndex(
             facts,
             plugins=target.admission_plugins,
@@ -230,7 +234,8 @@ class _PlaceReading:
     def _reviewed(self, workloads: list[Pods]) -> tuple[RunOrigins | None, PlaceProblems]:
         """Return where rendered manifests come from, and what the API server rejects."""
         files, results, renders = self._files, self._results, self._options.renders
-        reduction = Reduction(self._settings, Checker(self._settings).triage, files.names, lambda _: b"")
+        mutating = policies_of(files.names, self._mutating)
+        reduction = Reduction(self._settings, Checker(self._settings).triage, files.names, lambda _: b"", mutating)
         suppression_filter = SuppressionFilter(reduction, self._options, self._kustomizations)
         origins = None
         if renders is not None:
@@ -406,24 +411,38 @@ def _at_origin(pods: Pods, origins: RunOrigins | None) -> Pods:
     return pods._replace(pod_source=replace(pods.pod_source, site=pods.pod_source.site._replace(file=file), line=line))
 
 
-def _as_stored(
-    files: Files,
-    results: dict[FileId, FileResult],
-    context: Mapping[FileId, FileResult],
-    settings: MapSettings,
-    kustomizations: Kustomizations,
-) -> tuple[dict[FileId, FileResult], Sequence[str]]:
-    """Return the results after mutating policies and LimitRanges have changed the objects, and a line for each undecided policy."""
-    every = {**context, **results}
-    if not any(result.may_change_objects or (settings.resources and "LimitRange" in result.passed) for result in every.values()):
-        return results, ()
-    from afflint.pipeline.cluster_mutations import mapped_again, mutations_of
-    from afflint.pipeline.policy_evaluation import policy_findings
+def _unapplied_policies(policies: Iterable[MutatingPolicy]) -> Iterator[str]:
+    """Yield a note for each policy that may change pods; of LimitRanges and namespaces, the plan has what they change."""
+    fields: dict[str, list[str]] = {}
+    for each in policies:
+        fields.setdefault(each.title, []).extend(each.fields)
+    for title, names in fields.items():
+        yield f"the {title} may set {join_words([quoted(each) for each in dict.fromkeys(names)])}; it is not applied"
 
-    mutations = mutations_of(files.of(every), every, kustomizations.is_patch, resources=settings.resources)
-    lines = {key: changed.span.line for key, changed in mutations.objects.items()}
-    stored = {file: _with_lines(file, result, lines) for file, result in mapped_again(mutations, results, settings).items()}
-    return stored, list(policy_findings(mutations.undecided, files.names))
+
+def _with_limit_ranges(
+    files: Files, results: dict[FileId, FileResult], context: Mapping[FileId, FileResult], kustomizations: Kustomizations
+) -> dict[FileId, FileResult]:
+    """Return the results with the requests and limits that the LimitRanges among the files set in pods."""
+    from afflint.admission.limit_ranges import LIMIT_RANGE, container_defaults, with_defaults
+
+    holders = files.of(file for file, result in {**context, **results}.items() if LIMIT_RANGE in result.passed and not result.templated)
+    if not holders:
+        return results
+    from afflint.pipeline.source_objects import objects_of
+
+    wanted = frozenset((LIMIT_RANGE,)).__contains__
+    sources = [source for source in holders.values() if not kustomizations.is_patch(source.path)]
+    defaults = [each for source in sources for _, data, _ in objects_of(source, wanted) for each in container_defaults(data)]
+
+    def limited(pods: Pods) -> Pods:
+        if pods.pod_source is None or pods.kubevirt or pods.operated:
+            return pods
+        return pods._replace(pod_source=replace(pods.pod_source, pod=with_defaults(pods.pod_source.pod, pods.namespace, defaults)))
+
+    return {
+        file: result._replace(facts=result.facts._replace(pods=tuple(map(limited, result.facts.pods)))) for file, result in results.items()
+    }
 
 
 def _with_priorities(simulation_input: SimulationInput, files: Files, results: Mapping[FileId, FileResult]) -> SimulationInput:
@@ -442,17 +461,6 @@ def _with_priorities(simulation_input: SimulationInput, files: Files, results: M
     inventory = simulation_input.inventory
     inventory = inventory._replace(priorities=priorities_of(pod_sources, inventory.pods, simulation_input.budgets))
     return simulation_input._replace(pod_sources=pod_sources, inventory=inventory)
-
-
-def _with_lines(file: FileId, result: FileResult, lines: Mapping[tuple[FileId, int, ObjectRef], int]) -> FileResult:
-    """Return a result with the original lines of changed objects."""
-    pods = [
-        each._replace(pod_source=replace(each.pod_source, line=line))
-        if each.pod_source is not None and (line := lines.get((file, each.site.document, each.ref)))
-        else each
-        for each in result.facts.pods
-    ]
-    return result._replace(facts=result.facts._replace(pods=tuple(pods)))
 
 
 def _with_node_files(files: Files, results: Mapping[FileId, FileResult], settings: MapSettings) -> dict[FileId, FileResult]:
@@ -476,13 +484,14 @@ def _classes(files: Files, pools: Pools | None, counts: Mapping[str, int], *, wi
 
 
 def _context_facts(facts: Facts) -> Facts:
-    """Return the facts of the context that affect workloads: settings of KubeVirt and the scheduler, namespaces, autoscalers."""
+    """Return the facts of the context that affect workloads: settings of KubeVirt and the scheduler, namespaces, autoscalers, policies."""
     return Facts(
         kubevirt=facts.kubevirt,
         namespaces=facts.namespaces,
         about_pods=facts.about_pods,
         scalers=facts.scalers,
         schedulers=facts.schedulers,
+        mutating=facts.mutating,
     )
 
 

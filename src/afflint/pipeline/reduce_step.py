@@ -24,6 +24,7 @@ from afflint.yaml.documents import Document
 
 if TYPE_CHECKING:
     from afflint.checks.registry import Subject
+    from afflint.index.mutating_policies import MutatingPolicy
     from afflint.inventory.cluster_view import ClusterView
     from afflint.inventory.node_files import NodeFact
     from afflint.inventory.pool_files import Pools
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 Reader = Callable[[FileId], bytes]
 """Returns the bytes of a file of the run. Raises OSError."""
+PoliciesOf = Callable[[FileId], "Sequence[MutatingPolicy]"]
 
 
 class ClusterIndex(NamedTuple):
@@ -47,11 +49,19 @@ class ClusterIndex(NamedTuple):
 class Reduction:
     """The reduce step under one set of settings.
 
-    ``names`` are the names of the files by their numbers; ``cutter`` splits a file into the same documents as the map step.
+    ``names`` are the names of the files by their numbers; ``cutter`` splits a file into the same documents as the map step. ``mutating``
+    returns the policies that may change the objects of a file.
     """
 
-    def __init__(self, settings: MapSettings, cutter: prefilter.Triage, names: Sequence[str] | Mapping[FileId, str], read: Reader) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        settings: MapSettings,
+        cutter: prefilter.Triage,
+        names: Sequence[str] | Mapping[FileId, str],
+        read: Reader,
+        mutating: PoliciesOf | None = None,
+    ) -> None:
+        self._settings, self._mutating = settings, mutating
         self._rules = {each.name: each for each in settings.rules}
         self._cutter = cutter
         self._names = names
@@ -208,7 +218,14 @@ class Reduction:
 
     def findings(self, file: FileId, found: Iterable[Found]) -> list[Finding]:
         """Return what was found in a file as findings, with names, categories, severities and help."""
-        return [self._finding(file, each) for each in found]
+        findings = [self._finding(file, each) for each in found]
+        policies = self._mutating(file) if self._mutating is not None and findings else ()
+        if not policies:
+            return findings
+        from afflint.index.mutating_policies import softened
+
+        missing = {rule.name: rule.missing for rule in self._settings.rules if rule.missing}
+        return [softened(each, missing.get(each.rule, ()), policies) for each in findings]
 
     def _finding(self, file: FileId, found: Found) -> Finding:
         rule = self._rules[found.rule]
@@ -283,9 +300,20 @@ class Reduction:
         return bool(subjects) and subjects.isdisjoint(_OF_SEVERAL_FILES)
 
 
-def reduction_of(files: Files, settings: MapSettings) -> Reduction:
-    """Return the reduce step for the files of a run."""
-    return Reduction(settings, Checker(settings).triage, files.names, lambda file: read_bytes(files.sources[file]))
+def reduction_of(files: Files, settings: MapSettings, policies: Sequence[MutatingPolicy] = ()) -> Reduction:
+    """Return the reduce step for the files of a run, with its mutating policies."""
+    mutating = policies_of(files.names, policies)
+    return Reduction(settings, Checker(settings).triage, files.names, lambda file: read_bytes(files.sources[file]), mutating)
+
+
+def policies_of(names: Sequence[str], policies: Sequence[MutatingPolicy]) -> PoliciesOf | None:
+    """Return a function that returns which policies may change the objects of a file; None if there are no policies."""
+    if not policies:
+        return None
+    from afflint.inventory.cluster_folders import PolicyScopes
+
+    scopes = PolicyScopes(names)
+    return lambda file: [each for each in policies if scopes.reaches(names[each.site.file], names[file])]
 
 
 _OF_SEVERAL_FILES = ("cross-manifest", "volumes", "nodes", "pools", "charts", "kustomization", "policy", "outcome", "admission")

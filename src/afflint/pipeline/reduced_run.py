@@ -9,6 +9,7 @@ from afflint.findings.namedtuples import NamedTuple
 if TYPE_CHECKING:
     from afflint.findings.finding import FileId, Finding, Found
     from afflint.index.manifest_index import ManifestIndex
+    from afflint.index.mutating_policies import MutatingPolicy
     from afflint.inventory.node_files import NodeFact
     from afflint.inventory.pool_files import Pools
     from afflint.pipeline.files import Files
@@ -38,5 +39,7 @@ class ReducedRun(NamedTuple):
     undecided: tuple[str, ...] = ()
     """The policies that need nodes, if the run has none."""
     unevaluated: tuple[UnevaluatedPolicy, ...] = ()
+    mutating: tuple[MutatingPolicy, ...] = ()
+    """The mutating policies among the files."""
     faults: tuple[Finding, ...] = ()
     """Findings in the manifests of policies, which need not be files of the run."""

@@ -17,6 +17,7 @@ ELSEWHERE = {
     "CustomKind": "afflint.kube.catalogue",
     "KubeVirtObject": "afflint.index.cluster_objects",
     "MaintenanceObject": "afflint.index.cluster_objects",
+    "MutatingPolicy": "afflint.index.mutating_policies",
     "Namespace": "afflint.scheduler.namespaces",
     "Obstacle": "afflint.controllers.migratability",
     "PoolPart": "afflint.pools.pool",

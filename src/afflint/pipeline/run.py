@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from afflint.findings.finding import FileId, Finding, Found, sort_key
@@ -96,13 +96,8 @@ def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kusto
     node_files = [file for file in files.nodes if file not in results and file not in context]
     mapped = {**_mapped(files, node_files, settings._replace(rules=()), options, reader), **context, **results}
     reader.texts.clear()  # What remains are files that other processes have mapped.
-    mapping = Mapped(results, context, mapped, named)
-    reduced = _reduced(files, mapping, settings, options, kustomizations)
-    if any(result.may_change_objects for result in mapping.of_manifests.values()):
-        reduced = _with_mutations(reduced, mapping, options, kustomizations)
-    else:
-        reduced = _with_cluster_policies(reduced, reading=reading)
-    return _with_kustomizations(reduced)
+    reduced = _reduced(files, Mapped(results, context, mapped, named), settings, options, kustomizations)
+    return _with_kustomizations(_with_cluster_policies(reduced, reading))
 
 
 class Mapped(NamedTuple):
@@ -126,7 +121,8 @@ def _reduced(files: Files, mapping: Mapped, settings: MapSettings, options: Opti
     inventory = inventory_of(files, mapped, settings, mapping.named)
     facts = {file: located_facts(files, file, of_manifests[file], kustomizations, placed=bool(inventory)) for file in sorted(of_manifests)}
     # Reduce: rules across manifests.
-    reduction = reduction_of(files, settings)
+    mutating = tuple([policy for each in facts.values() for policy in each.mutating])
+    reduction = reduction_of(files, settings, mutating)
     manifest_index = reduction.manifest_index(facts.values(), inventory.nodes, inventory.pools)
     # Node files are not checked, but findings about nodes are in them, and suppressions there apply.
     reported = {**results, **{file: FileResult(suppressions=mapped[file].suppressions) for file in files.nodes if file not in results}}
@@ -148,6 +144,7 @@ def _reduced(files: Files, mapping: Mapped, settings: MapSettings, options: Opti
         inventory.pools,
         () if inventory.nodes else tuple([each.name for each in settings.rules if each.subject == "outcome"]),
         tuple(reduction.unevaluated),
+        mutating=mutating,
     )
 
 
@@ -160,28 +157,6 @@ def _mapped(
         return dict(zip(numbers, options.mapper(sources, settings), strict=True))
     results = map_files(sources, settings, options.workers, options.progress, options.cache, options.contents, reader.texts, reading)
     return dict(zip(numbers, results, strict=True))
-
-
-def _with_mutations(reduced: ReducedRun, mapping: Mapped, options: Options, kustomizations: Kustomizations) -> ReducedRun:
-    """Return the same after the mutating policies among the manifests: what the cluster stores is judged."""
-    from afflint.pipeline.cluster_mutations import combined, mapped_again, mutations_of
-
-    files, settings = reduced.files, reduced.settings
-    sources, judged = files.of(mapping.of_manifests), _has_cluster_policies(settings)
-    clusters: list[frozenset[str]] = []
-    if options.renders is not None:
-        pods = {sources[file].path: result.facts.pods for file, result in mapping.of_manifests.items()}
-        clusters = options.renders.clusters(pods, kustomizations.is_patch)
-    mutations = mutations_of(sources, mapping.of_manifests, kustomizations.is_patch, every=judged, clusters=clusters)
-    reduced = _with_cluster_policies(reduced)
-    if not mutations.sources:
-        return reduced._replace(unevaluated=(*reduced.unevaluated, *mutations.undecided))
-    changed = files.with_sources(mutations.sources)
-    results = mapped_again(mutations, mapping.results, settings)
-    context = mapped_again(mutations, mapping.context, settings._replace(rules=()))
-    again = Mapped(results, context, {**mapping.every, **context, **results}, mapping.named)
-    mutated = _with_cluster_policies(_reduced(changed, again, settings, options, kustomizations), mutations.stored)
-    return combined(reduced, mutated, mutations)
 
 
 def _with_kustomizations(reduced: ReducedRun) -> ReducedRun:
@@ -213,12 +188,8 @@ def _recent_documents() -> Reading:
     return RecentDocuments().read
 
 
-def _with_cluster_policies(reduced: ReducedRun, stored: Mapping[FileId, Source] | None = None, *, reading: Reading = read) -> ReducedRun:
-    """Return the same with the results of the cluster's own policies, if there are any.
-
-    ``stored``: the files whose objects mutating policies have changed, without the changes in the pods that the objects create.
-    ``reading`` replaces ``documents.read``.
-    """
+def _with_cluster_policies(reduced: ReducedRun, reading: Reading) -> ReducedRun:
+    """Return the same with the results of the cluster's own policies, if there are any; ``reading`` parses documents."""
     if not _has_cluster_policies(reduced.settings):
         return reduced
     from afflint.pipeline.cluster_policies import admitted
@@ -233,7 +204,6 @@ def _with_cluster_policies(reduced: ReducedRun, stored: Mapping[FileId, Source] 
         reduced.all_results,
         checked,
         kustomizations.is_patch,
-        stored,
         is_complete=is_complete,
         reading=reading,
     )

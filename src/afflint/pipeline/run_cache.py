@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from afflint.findings.codec import Codec, PlainError
 from afflint.findings.finding import FileId, Found
@@ -27,6 +28,9 @@ from afflint.pipeline.results import ELSEWHERE, KEY_SIZE, ResultEntry, checksum
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import read_bytes
+
+if TYPE_CHECKING:
+    from afflint.index.mutating_policies import MutatingPolicy
 
 
 class Kustomized(NamedTuple):
@@ -53,6 +57,7 @@ class CachedRun(NamedTuple):
     """How kustomizations use the files for which this matters."""
     undecided: tuple[str, ...] = ()
     """The policies that would have needed nodes."""
+    mutating: tuple[MutatingPolicy, ...] = ()
 
 
 _CODEC = Codec(CachedRun, ELSEWHERE)
@@ -86,7 +91,7 @@ def reduced_or_cached(
             past.keep(_cached_run(new, kustomizations))
         return new
     results = {file: cached.results[number] for file, number in cached.of_files}
-    suppression_filter = SuppressionFilter(reduction_of(files, settings), options, kustomizations)
+    suppression_filter = SuppressionFilter(reduction_of(files, settings, cached.mutating), options, kustomizations)
     across = {file: [*found] for file, found in cached.across}
     return ReducedRun(
         files, results, results, None, [], across, suppression_filter, settings, cached.unused_nodes, undecided=cached.undecided
@@ -101,7 +106,11 @@ def _cached_run(reduced: ReducedRun, kustomizations: Kustomizations) -> CachedRu
     ]
     across = tuple([(file, tuple(found)) for file, found in reduced.across.items()])
     return without_facts(reduced.results)._replace(
-        across=across, unused_nodes=reduced.unused_nodes, kustomized=tuple(kustomized), undecided=reduced.undecided
+        across=across,
+        unused_nodes=reduced.unused_nodes,
+        kustomized=tuple(kustomized),
+        undecided=reduced.undecided,
+        mutating=reduced.mutating,
     )
 
 

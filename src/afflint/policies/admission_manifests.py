@@ -23,9 +23,6 @@ from afflint.yaml.document import Document, list_at, map_at, text_at
 from afflint.yaml.object_fields import api_version_of, kind_of, name_of
 
 GROUP, POLICY, BINDING = "admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
-MUTATING_POLICY, MUTATING_BINDING = "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"
-_BINDINGS = frozenset((BINDING, MUTATING_BINDING))
-_PATCHES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 _CREATE = "CREATE"
 _SEVERITIES: Mapping[str, Severity] = {"Deny": "error", "Warn": "warning", "Audit": "info"}
 
@@ -205,7 +202,7 @@ Dialect = Literal["kubernetes", "kyverno", "kyverno-rule", "gatekeeper"]
 
 
 class AdmissionPolicy(NamedTuple):
-    """A policy in CEL. ``param_kind`` is the apiVersion and the kind of its parameters; ``name`` of a mutation is its type of patch."""
+    """A policy in CEL. ``param_kind`` is the apiVersion and the kind of its parameters."""
 
     name: str
     origin: PolicyOrigin
@@ -219,9 +216,6 @@ class AdmissionPolicy(NamedTuple):
     """Whether an error in an expression denies the request: ``failurePolicy: Fail``."""
     faults: tuple[Fault, ...] = ()
     """Why the API server rejects the policy, apart from its expressions."""
-    mutations: tuple[Expression, ...] = ()
-    reinvoked: bool = False
-    """Whether the mutations apply again after other policies have changed the object: ``reinvocationPolicy: IfNeeded``."""
     dialect: Dialect = "kubernetes"
     rule: str = ""
     """The name of the rule of a ClusterPolicy."""
@@ -255,7 +249,7 @@ class PolicyReader:
 
     def __init__(self, file: str, document: Document, data: dict[str, Any], base: Path, reserved: Collection[str] = ()) -> None:
         """``reserved``: names that a policy cannot have in findings, where it then gets a prefix."""
-        name = text_at(data, "spec", "policyName") if kind_of(data) in _BINDINGS else name_of(data)
+        name = text_at(data, "spec", "policyName") if kind_of(data) == BINDING else name_of(data)
         if name in reserved:
             name = f"{_prefix(data)}/{name}"
         self.data, self.origin = data, PolicyOrigin(name, file, document, data, base)
@@ -282,29 +276,6 @@ class PolicyReader:
             spec.get("failurePolicy") != "Ignore",
             tuple(self.origin.fault(*fault) for fault in policy_faults(self.data)),
         )
-
-    def mutating_policy(self) -> AdmissionPolicy:
-        """Return the policy with its mutations."""
-        spec = map_at(self.data, "spec")
-        kind = map_at(spec, "paramKind")
-        return AdmissionPolicy(
-            name_of(self.data),
-            self.origin,
-            self.constraints("matchConstraints"),
-            tuple(self.expressions("spec", "matchConditions")),
-            tuple(self.expressions("spec", "variables")),
-            param_kind=(api_version_of(kind), kind_of(kind)) if kind else None,
-            fails_closed=spec.get("failurePolicy") != "Ignore",
-            mutations=tuple(self._mutations(spec)),
-            reinvoked=spec.get("reinvocationPolicy") == "IfNeeded",
-        )
-
-    def _mutations(self, spec: Mapping[str, Any]) -> Iterator[Expression]:
-        for index, each in enumerate(list_at(spec, "mutations")):
-            patch = text_at(each, "patchType")
-            text = text_at(each, _PATCHES.get(patch, ""), "expression")
-            path: Path = ("spec", "mutations", index, _PATCHES.get(patch, "patchType"))
-            yield Expression(text, self.origin.place(path), name=patch, path=path)
 
     def binding(self) -> Iterator[Binding]:
         spec, name = map_at(self.data, "spec"), name_of(self.data)

@@ -9,10 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from afflint.findings.finding import Severity
+from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.policies.admission_manifests import EVERYTHING, AdmissionPolicy, Binding, KyvernoScope, PolicyReader, is_of
-from afflint.yaml.document import list_at, map_at, text_at, texts_at
+from afflint.policies.kyverno_matching import Candidate, applies, is_match
+from afflint.policies.undecided import UndecidedError
+from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at
 from afflint.yaml.object_fields import api_version_of, kind_of, namespace_of
 
 CLASSIC_GROUP, GROUP = "kyverno.io", "policies.kyverno.io"
@@ -136,3 +139,32 @@ def excepted_policies(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of the policies in CEL that a PolicyException of Kyverno is about."""
     if kind_of(data) == EXCEPTION and is_of(data, GROUP):
         yield from (text_at(each, "name") for each in list_at(map_at(data, "spec"), "policyRefs"))
+
+
+class PolicyException(NamedTuple):
+    """A PolicyException of Kyverno: the objects that are exempt from some rules, by the names of policies."""
+
+    rules: tuple[tuple[str, tuple[str, ...]], ...]
+    match: Any
+    conditions: Any
+
+    def names(self, policy: str, rule: str) -> bool:
+        """Return whether it is about a rule of a policy, or about the rules that Kyverno generates from it."""
+        own = (rule, f"autogen-{rule}", f"autogen-cronjob-{rule}")
+        return any(name == policy and any(is_match(each, one) for each in rules for one in own) for name, rules in self.rules)
+
+    def exempts(self, candidate: Candidate) -> bool:
+        """Return whether an object is exempt. Raises UndecidedError."""
+        if not applies(self.match, None, candidate):
+            return False
+        if self.conditions:
+            raise UndecidedError("a PolicyException of Kyverno has conditions, which afflint does not evaluate")
+        return True
+
+
+def policy_exceptions(data: Mapping[str, Any]) -> Iterator[PolicyException]:
+    """Yield what a PolicyException of Kyverno says."""
+    spec = map_at(data, "spec")
+    if kind_of(data) == EXCEPTION and is_of(data, CLASSIC_GROUP):
+        rules = [(str(each.get("policyName")), tuple(map(str, list_at(each, "ruleNames")))) for each in maps_at(spec, "exceptions")]
+        yield PolicyException(tuple(rules), spec.get("match"), spec.get("conditions"))

@@ -14,7 +14,8 @@ class PolicyCheck(NamedTuple):
     ``reports_missing``: the check reports missing fields, so it runs on complete manifests only, never on patches. ``object``: the check
     reads the whole object. ``applies_to``: the workloads that the check can apply to, whatever the policy matches: all pods, pods with a
     number of replicas (no DaemonSets), virtual machines, or kinds whose number of replicas can be changed. A configuration cannot name
-    checks with the subject ``admission``: they evaluate the manifests of the cluster's own policies.
+    checks with the subject ``admission``: they evaluate the manifests of the cluster's own policies. ``missing``: the fields, as in
+    ``index.mutating_policies``, that the check calls missing or without effect.
     """
 
     params: str
@@ -26,6 +27,7 @@ class PolicyCheck(NamedTuple):
     fix: Literal["none", "unsafe"] = "none"
     object: bool = False
     applies_to: Literal["pods", "replicas", "machines", "scalable"] = "pods"
+    missing: tuple[str, ...] = ()
 
 
 CHECKS: dict[str, PolicyCheck] = {
@@ -36,6 +38,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Require the label in the nodeSelector, or in every term of the required node affinity.",
         reports_missing=True,
         fix="unsafe",
+        missing=("nodeSelector", "affinity"),
     ),
     "required-spread": PolicyCheck(
         "afflint.policies.implied_params:RequiredSpread",
@@ -44,6 +47,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Add a spread constraint or a podAntiAffinity over the topology key that selects the workload's own pods.",
         reports_missing=True,
         fix="unsafe",
+        missing=("topologySpreadConstraints", "affinity"),
     ),
     "forbidden-node-labels": PolicyCheck(
         "afflint.policies.manifest_params:ForbiddenNodeLabels",
@@ -64,6 +68,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Add the label to the pod template.",
         reports_missing=True,
         fix="unsafe",
+        missing=("labels",),
     ),
     "allowed-tolerations": PolicyCheck(
         "afflint.policies.manifest_params:AllowedTolerations",
@@ -97,6 +102,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Add the toleration.",
         reports_missing=True,
         fix="unsafe",
+        missing=("tolerations",),
     ),
     "required-node-constraint": PolicyCheck(
         "afflint.policies.workload_params:RequiredNodeConstraint",
@@ -104,6 +110,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "The pods must have a constraint that restricts the nodes on which they can be scheduled.",
         "Add a nodeSelector or a required node affinity.",
         reports_missing=True,
+        missing=("nodeSelector", "affinity"),
     ),
     "required-priority-class": PolicyCheck(
         "afflint.policies.workload_params:RequiredPriorityClass",
@@ -112,6 +119,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Set `priorityClassName`.",
         reports_missing=True,
         fix="unsafe",
+        missing=("priorityClassName",),
     ),
     "minimum-replicas": PolicyCheck(
         "afflint.policies.workload_params:MinimumReplicas",
@@ -121,6 +129,7 @@ CHECKS: dict[str, PolicyCheck] = {
         reports_missing=True,
         fix="unsafe",
         applies_to="scalable",
+        missing=("replicas",),
     ),
     "required-budget": PolicyCheck(
         "afflint.policies.workload_params:RequiredBudget",
@@ -129,6 +138,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Add a PodDisruptionBudget that selects the pods, in the namespace of the workload.",
         reports_missing=True,
         applies_to="scalable",
+        missing=("labels",),
     ),
     "required-autoscaler": PolicyCheck(
         "afflint.policies.workload_params:RequiredAutoscaler",
@@ -145,6 +155,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Add a Service that selects the pods, in the namespace of the workload, or set its labels on the pod template.",
         reports_missing=True,
         applies_to="scalable",
+        missing=("labels",),
     ),
     "no-pinning": PolicyCheck(
         "afflint.policies.manifest_params:NoPinning",
@@ -166,6 +177,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Spread the pods over more topology domains, add replicas, or add nodes on which the replicas of failed nodes can be scheduled.",
         "outcome",
         applies_to="replicas",
+        missing=("affinity", "topologySpreadConstraints", "tolerations"),
     ),
     "fits": PolicyCheck(
         "afflint.policies.outcome_params:Fits",
@@ -174,6 +186,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Add a node that matches the pod, or relax the constraints that exclude the existing nodes.",
         "outcome",
         applies_to="replicas",
+        missing=("nodeSelector", "affinity", "tolerations", "schedulerName"),
     ),
     "migratable": PolicyCheck(
         "afflint.policies.outcome_params:Migratable",
@@ -182,6 +195,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Remove what prevents the live migration, or add another node on which the virtual machine can be scheduled.",
         "outcome",
         applies_to="machines",
+        missing=("tolerations",),
     ),
     "expression": PolicyCheck(
         "afflint.policies.expression_params:Validation",
@@ -190,6 +204,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Change the object so that the expression of the policy is true.",
         reports_missing=True,
         object=True,
+        missing=("the field that the finding concerns",),
     ),
     "validating-admission-policy": PolicyCheck(
         "afflint.policies.admission_manifests:AdmissionManifests",
@@ -197,5 +212,6 @@ CHECKS: dict[str, PolicyCheck] = {
         "A policy of the cluster must admit the object.",
         "Change the object so that the policy admits it.",
         subject="admission",
+        missing=("the field that the finding concerns",),
     ),
 }

@@ -22,9 +22,6 @@ from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.manifests import labels_at
-from afflint.mutation.kyverno import PolicyException, policy_exceptions
-from afflint.mutation.matching import Candidate
-from afflint.mutation.undecided import UndecidedError, holds_any
 from afflint.policies.admission_manifests import (
     GROUP,
     AdmissionPolicy,
@@ -34,8 +31,10 @@ from afflint.policies.admission_manifests import (
     KyvernoScope,
     Resource,
 )
-from afflint.policies.kyverno_policies import EXCEPTION, excepted_policies
+from afflint.policies.kyverno_matching import Candidate
+from afflint.policies.kyverno_policies import EXCEPTION, PolicyException, excepted_policies, policy_exceptions
 from afflint.policies.policy_files import Admission
+from afflint.policies.undecided import UndecidedError, holds_any
 from afflint.yaml.document import list_at, map_at, text_at, texts_at
 from afflint.yaml.object_fields import kind_of, name_of
 

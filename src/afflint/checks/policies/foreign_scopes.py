@@ -1,6 +1,6 @@
 """Which objects policies of Kyverno and constraints of Gatekeeper apply to.
 
-Kyverno: pkg/engine/utils/match.go, in ``mutation.matching``. Gatekeeper: pkg/mutation/match/match.go and pkg/wildcard.
+Kyverno: pkg/engine/utils/match.go, in ``policies.kyverno_matching``. Gatekeeper: pkg/mutation/match/match.go and pkg/wildcard.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from afflint.admission.api_resources import CLUSTER_SCOPED
 from afflint.findings.finding import Severity
 from afflint.kube.manifests import labels_at, reference
 from afflint.kube.selectors import Selector, matches
-from afflint.mutation.kyverno import OWN_NAMESPACES
-from afflint.mutation.matching import Candidate, applies, kinds_of, selects_unknown_namespace
-from afflint.mutation.undecided import UndecidedError, holds_all
-from afflint.mutation.wildcards import may_match
 from afflint.policies.admission_manifests import GatekeeperScope, KyvernoScope
+from afflint.policies.kyverno_matching import OWN_NAMESPACES, Candidate, applies, kinds_of, may_match, selects_unknown_namespace
+from afflint.policies.undecided import UndecidedError, holds_all
 from afflint.yaml.object_fields import kind_of, metadata_of
 
 Scope = KyvernoScope | GatekeeperScope

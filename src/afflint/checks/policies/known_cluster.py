@@ -14,10 +14,9 @@ from afflint.admission.cel_kyverno import NotKnownError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifests import labels_at, reference
 from afflint.kube.selectors import NAMESPACE_NAME, Selector, matches
-from afflint.mutation.kyverno import namespace_labels
-from afflint.mutation.matching import Candidate, selects_unknown_namespace
-from afflint.mutation.undecided import UndecidedError
 from afflint.policies.admission_manifests import AdmissionPolicy, Binding, MatchConstraints, Params, Resource
+from afflint.policies.kyverno_matching import Candidate, selects_unknown_namespace
+from afflint.policies.undecided import UndecidedError
 from afflint.yaml.document import map_at
 from afflint.yaml.object_fields import api_version_of, kind_of
 
@@ -93,7 +92,8 @@ class KnownCluster:
 
     def candidate(self, data: Object, namespace: str | None) -> Candidate:
         """Return an object with the labels of its namespace, for policies of Kyverno and Gatekeeper."""
-        labels = namespace_labels(self._namespaces, namespace)
+        known = self._namespaces.get(namespace or "")
+        labels = None if known is None else {**labels_at(known), NAMESPACE_NAME: namespace or ""}
         return Candidate(data, namespace, labels, self._request.operation, self._is_test and self._request.user is None)
 
     def get(self, api_version: str, resource: str, namespace: str, name: str) -> Object:

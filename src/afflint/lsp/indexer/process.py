@@ -52,6 +52,7 @@ from afflint.lsp.indexer.requests import answer
 from afflint.lsp.indexer.workspace import Workspace, WorkspaceState
 from afflint.lsp.text import EditorText
 from afflint.lsp.uris import to_uri
+from afflint.pipeline.reduce_step import policies_of
 
 _NICE_VALUE = 5
 """The nice value of the process: typing comes first on a busy machine."""
@@ -219,7 +220,9 @@ def _document_findings(document: IndexedDocument, state: WorkspaceState) -> Docu
 
         entries = of_file(state.baseline, state.name(file)) | state.old.get(file, Counter())
         old = tuple([BaselinedFinding(entry, count) for entry, count in entries.items()])
-    return DocumentFindings(document.uri, version, _numbered_file(file, state), across, places, old)
+    mutating = policies_of(state.reduced.files.names, state.reduced.mutating)
+    policies = () if mutating is None else tuple(mutating(file))
+    return DocumentFindings(document.uri, version, _numbered_file(file, state), across, places, old, policies)
 
 
 def _numbered_file(file: int, state: WorkspaceState) -> NumberedFile:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from afflint.findings.codec import Codec
 from afflint.findings.finding import NO_FILE, FileId, Finding, Found, Identity, Span
@@ -19,6 +19,9 @@ from afflint.lsp.capabilities import Client
 from afflint.lsp.folder_config import CommandLineConfig
 from afflint.pipeline.baseline import BaselineEntry
 from afflint.pipeline.results import ELSEWHERE
+
+if TYPE_CHECKING:
+    from afflint.index.mutating_policies import MutatingPolicy
 
 NOT_UNDERSTOOD = 76
 """The exit code of the indexer after an unknown command: the server is another version of afflint."""
@@ -111,7 +114,8 @@ class DocumentFindings(NamedTuple):
 
     ``version`` is the version that the run checked, or the one that was open when it checked the file on disk. ``place`` is None for a
     document that is not checked. ``across`` are the findings of rules across manifests, None for a document that cannot be parsed;
-    ``places`` are the files that these findings refer to. ``old`` are the entries of the baseline for the document.
+    ``places`` are the files that these findings refer to. ``old`` are the entries of the baseline for the document, ``mutating`` the
+    policies that may change its objects.
     """
 
     uri: str
@@ -120,6 +124,7 @@ class DocumentFindings(NamedTuple):
     across: tuple[Found, ...] | None = None
     places: tuple[NumberedFile, ...] = ()
     old: tuple[BaselinedFinding, ...] = ()
+    mutating: tuple[MutatingPolicy, ...] = ()
 
 
 class FileDiagnostics(NamedTuple):

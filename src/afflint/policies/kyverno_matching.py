@@ -1,4 +1,7 @@
-"""Which objects a rule of Kyverno applies to: its ``match`` and ``exclude``. Semantics: pkg/engine/utils/match.go."""
+"""Which objects a rule of Kyverno applies to: its ``match`` and ``exclude``, with their wildcards.
+
+Semantics: pkg/engine/utils/match.go, and ext/wildcard: ``*`` for any text and ``?`` for one character.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,14 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifests import labels_at, reference
 from afflint.kube.selectors import NAMESPACE_NAME, Malformed, Selector, is_met, matches, parse_label_selector
-from afflint.mutation.undecided import UndecidedError, holds_all, holds_any
-from afflint.mutation.wildcards import has_wildcards, is_match
+from afflint.policies.undecided import UndecidedError, holds_all, holds_any
 from afflint.yaml.document import map_at
 
 _VERSION = re.compile(r"v\d+((alpha|beta)\d+)?|\*")
 _OF_USERS = ("roles", "clusterRoles", "subjects")
 _CREATE = "CREATE"
+OWN_NAMESPACES = frozenset(("kube-system", "kube-public", "kube-node-lease", "kyverno"))
+"""The namespaces that Kyverno leaves alone unless it is configured otherwise (the resourceFilters of its chart)."""
 
 
 class Candidate(NamedTuple):
@@ -44,10 +48,11 @@ def applies(match: Any, exclude: Any, candidate: Candidate) -> bool:
 
 def kinds_of(match: Any) -> list[str]:
     """Return the kinds that a ``match`` or ``exclude`` names."""
-    return [kind for each in _filters_of(match) for kind in _texts(map_at(each, "resources").get("kinds"))]
+    return [kind for each in filters_of(match) for kind in _texts(map_at(each, "resources").get("kinds"))]
 
 
-def _filters_of(match: Any) -> list[dict[str, Any]]:
+def filters_of(match: Any) -> list[dict[str, Any]]:
+    """Return the blocks of conditions of a ``match`` or ``exclude``."""
     if not isinstance(match, dict):
         return []
     listed = match.get("any") or match.get("all")
@@ -55,14 +60,14 @@ def _filters_of(match: Any) -> list[dict[str, Any]]:
 
 
 def _matches(match: Any, candidate: Candidate) -> bool:
-    conditions = [partial(_covers, each, candidate) for each in _filters_of(match)]
+    conditions = [partial(_covers, each, candidate) for each in filters_of(match)]
     if not conditions:
         return False
     return holds_any(conditions) if match.get("any") else holds_all(conditions)
 
 
 def _excludes(exclude: Any, candidate: Candidate) -> bool:
-    conditions = [partial(_covers, each, candidate) for each in _filters_of(exclude) if each]
+    conditions = [partial(_covers, each, candidate) for each in filters_of(exclude) if each]
     if not conditions:
         return False
     return holds_all(conditions) if exclude.get("all") and not exclude.get("any") else holds_any(conditions)
@@ -197,3 +202,41 @@ _CONDITIONS = {
 
 def _texts(values: Any) -> list[str]:
     return [each for each in values if isinstance(each, str)] if isinstance(values, list) else []
+
+
+_MOST_COMPARED = 10_000_000
+"""The limit of the product of both lengths, which bounds the time of a comparison."""
+
+
+def is_match(pattern: str, text: str) -> bool:
+    """Return whether a pattern with wildcards matches the whole text. Raises UndecidedError if both are very long."""
+    if pattern == text or not has_wildcards(pattern):
+        return pattern == text
+    if len(pattern) * len(text) > _MOST_COMPARED:
+        raise UndecidedError("it compares very long texts")
+    at, position, star, resumed = 0, 0, -1, 0
+    while position < len(text):
+        if at < len(pattern) and pattern[at] == "*":
+            star, resumed = at, position
+            at += 1
+        elif at < len(pattern) and pattern[at] in ("?", text[position]):
+            at, position = at + 1, position + 1
+        elif star >= 0:
+            resumed += 1
+            at, position = star + 1, resumed
+        else:
+            return False
+    return not pattern[at:].strip("*")
+
+
+def may_match(pattern: str, text: str) -> bool:
+    """Return whether a pattern matches the whole text; true if both are very long."""
+    try:
+        return is_match(pattern, text)
+    except UndecidedError:
+        return True
+
+
+def has_wildcards(text: str) -> bool:
+    """Return whether a text has a wildcard."""
+    return "*" in text or "?" in text

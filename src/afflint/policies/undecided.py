@@ -9,10 +9,6 @@ class UndecidedError(Exception):
     """The manifests do not decide what a policy does to an object; the message says what is missing."""
 
 
-class InapplicableError(Exception):
-    """A patch cannot be applied, or does not apply, to an object: the policy leaves the object as it is."""
-
-
 def holds_any(conditions: Iterable[Callable[[], bool]]) -> bool:
     """Return whether a condition holds. Raises UndecidedError if none does for certain, and one may."""
     doubts: list[UndecidedError] = []
