@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from afflint.checks.match import Match
 from afflint.checks.verified_places import VerifiedPlaces
 from afflint.findings.similarity import is_likely_typo
@@ -9,47 +11,7 @@ from afflint.kube.custom_resources import CustomWorkload, value_at
 from afflint.kube.manifests import Workload
 from afflint.kube.shapes import AFFINITY_FIELDS, misspelt_rule
 
-# These apply whatever the operator does.
-_LABEL_RULES = frozenset(("invalid-label-key", "invalid-label-value", "deprecated-node-label"))
-_SHAPE_RULES = _LABEL_RULES | {
-    "unknown-operator", "operator-values-mismatch", "weight-out-of-range", "empty-topology-key", "invalid-match-field",
-    "invalid-toleration", "invalid-spread-constraint", "invalid-namespace-name",
-    "contradictory-selector", "contradictory-requirements", "never-matching-comparison", "unparsable-preference",
-    "unlikely-topology-key", "wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper", "empty-node-selector-terms",
-    "negated-pod-affinity", "ignored-chart-value", "spread-misses-itself", "anti-affinity-misses-itself", "affinity-target-missing",
-}  # fmt: skip
-_SCHEMA_RULES = _SHAPE_RULES | {
-    "duplicate-spread-constraint", "label-keys-conflict", "empty-term", "redundant-term", "unknown-node-label",
-    "legacy-control-plane-toleration", "shadowed-toleration", "untolerated-control-plane",
-    "selector-matches-nothing",
-    "lost-template-label", "invalid-operator-setting", "ignored-operator-setting",
-}  # fmt: skip
-
-# These judge a whole constraint. In the values of a chart they apply where the chart writes the constraint into pods as it is.
-_VERIFIED_RULES = frozenset(
-    (
-        "duplicate-spread-constraint", "empty-term", "redundant-term", "unknown-node-label",
-        "legacy-control-plane-toleration", "shadowed-toleration",
-    )
-)  # fmt: skip
-# A chart may set a selector that is missing or empty, unless it is known to add nothing to a constraint.
-_UNCHANGED_RULES = frozenset(("selector-matches-nothing", "selector-matches-everything", "label-keys-conflict"))
-
-_ADMISSION = frozenset(
-    (
-        "invalid-label-key", "invalid-label-value", "unknown-operator", "operator-values-mismatch", "weight-out-of-range",
-        "empty-topology-key", "invalid-match-field", "invalid-toleration", "invalid-spread-constraint", "invalid-namespace-name",
-        "wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper", "empty-node-selector-terms",
-        "duplicate-spread-constraint", "label-keys-conflict",
-    )
-)  # fmt: skip
-_FIELD_RULES = frozenset(("unknown-field", "misplaced-constraint", "missing-term-wrapper"))
-_DECODING_RULES = _FIELD_RULES | {"wrong-type"}
-
-# Where a kind selects nodes or clusters for something other than pods.
-_SELECTION_RULES = _LABEL_RULES | _DECODING_RULES | {
-    "unknown-operator", "operator-values-mismatch", "invalid-toleration", "contradictory-selector",
-}  # fmt: skip
+_DECODING_RULES = frozenset(("unknown-field", "misplaced-constraint", "missing-term-wrapper", "wrong-type"))
 
 STORED = " (stored, but the operator's pods are rejected)"
 DROPPED = " (kubectl rejects it, other clients drop it)"
@@ -59,57 +21,88 @@ IF_IT_REACHES = " (if this reaches a pod, the pod is rejected)"
 IF_THE_FIELD_REACHES = " (if this reaches a pod, kubectl rejects it, other clients drop it)"
 
 
-def applicable_rules(workload: Workload, verified: VerifiedPlaces | None) -> frozenset[str]:
-    """Return the rules that apply to the pods of an operator or a chart."""
+_OF_KNOWN_KINDS = frozenset(("any", "shape", "operator", "known", "verified", "unchanged"))
+_OF_CHARTS = frozenset(("verified", "unchanged", "only unchanged"))
+
+
+def scopes_of(workload: Workload, verified: VerifiedPlaces | None) -> frozenset[str]:
+    """Return the scopes of the checks that are run for the pods of an operator or a chart, as ``checks.registry`` names them."""
     assert isinstance(workload, CustomWorkload)
     if workload.place is not None and not workload.place.pods:
-        return _SELECTION_RULES
+        return frozenset(("any",))
     if workload.known != "shape":
-        return _SCHEMA_RULES
-    if verified is None:
-        return _SHAPE_RULES
-    return _SHAPE_RULES | _VERIFIED_RULES | (_UNCHANGED_RULES if verified.unchanged else frozenset())
+        return _OF_KNOWN_KINDS
+    of_chart = () if verified is None else _OF_CHARTS if verified.unchanged else ("verified",)
+    return frozenset(("any", "shape", *of_chart))
 
 
-def applies_to_custom(rule: str, match: Match, workload: Workload, verified: VerifiedPlaces | None) -> bool:
-    """Return whether a match applies to these pods: not to generated values, nor to fields that only the kind of the resource has."""
+def applies_to_custom(scope: str, condition: str, match: Match, workload: Workload, verified: VerifiedPlaces | None) -> bool:
+    """Return whether a match of a check with this scope applies to these pods. ``condition``: the name of a condition; "" without one."""
     assert isinstance(workload, CustomWorkload)
-    if workload.known == "shape" and rule not in _SHAPE_RULES:
-        return (
-            verified is not None
-            and verified.cover(match.path)
-            and not (rule == "legacy-control-plane-toleration" and verified.is_extended(match.path))
-        )
-    if rule in ("invalid-label-key", "invalid-label-value"):
-        return "$" not in match.message  # The character is invalid, so that a template must replace it, such as `$mcp`.
-    if rule == "selector-matches-nothing":
-        # Some operators add them; for a kind known only from its CustomResourceDefinition that is unknown.
-        return workload.custom is not None and workload.custom.known_by == "catalogue" and not workload.custom.fills_selectors
-    if rule == "empty-topology-key" and "nodeAffinity" in match.path:
-        return False  # Another rule reports a pod term among the node terms.
-    if rule == "wrong-type":
-        value, part = value_at(workload, match.path), workload.part_around(match.path)
-        if workload.known == "shape" and part is not None and part.shape == "affinity" and type(value) is str:
-            return len(match.path) - len(part.path) > 1  # A word of the chart: `podAntiAffinity: soft`.
-        return not _is_attribute(value)
-    if rule in _FIELD_RULES and workload.has_field(match.path):
+    if workload.known == "shape" and scope in _OF_CHARTS and not (verified is not None and verified.cover(match.path)):
         return False
-    if rule == "unknown-field":
-        if match.path[-1] in _FIELDS_OF_OPERATORS:
-            return False
-        # An affinity of the kind may have more fields than the affinity of a pod.
-        part, name = workload.part_around(match.path), str(match.path[-1])
-        depth = 0 if part is None else len(match.path) - len(part.path)
-        if part is not None and part.shape == "affinity" and depth == 1:
-            return any(is_likely_typo(name, each) for each in AFFINITY_FIELDS)
-        if part is not None and workload.known != "schema" and depth == _DEPTHS_OF_RULES.get(part.shape):
-            return misspelt_rule(name) is not None
-        if part is not None and workload.known == "shape" and part.shape in AFFINITY_FIELDS:
-            return depth == 0 or str(part.path[-1]).lower().endswith(
-                part.shape.lower()
-            )  # Others, such as `clusterAffinity`, may select something else.
+    return not condition or _CONDITIONS[condition](match, workload, verified)
+
+
+def _is_literal(match: Match, workload: CustomWorkload, _: VerifiedPlaces | None) -> bool:
+    """Return whether no template has to replace an invalid key or value: ``$`` is an invalid character, as in ``$mcp``."""
+    return "$" not in str(match.path[-1] if match.key else value_at(workload, match.path))
+
+
+def _is_not_filled(_: Match, workload: CustomWorkload, verified: VerifiedPlaces | None) -> bool:
+    """Return whether no operator adds a selector. For a kind known only from its CustomResourceDefinition that is unknown."""
+    custom = workload.custom
+    return verified is not None or (custom is not None and custom.known_by == "catalogue" and not custom.fills_selectors)
+
+
+def _is_in_pod_term(match: Match, _: CustomWorkload, __: VerifiedPlaces | None) -> bool:
+    """Return whether a term is in a pod affinity. Another rule reports a pod term among the node terms."""
+    return "nodeAffinity" not in match.path
+
+
+def _has_wrong_type(match: Match, workload: CustomWorkload, _: VerifiedPlaces | None) -> bool:
+    value, part = value_at(workload, match.path), workload.part_around(match.path)
+    if workload.known == "shape" and part is not None and part.shape == "affinity" and type(value) is str:
+        return len(match.path) - len(part.path) > 1  # A word of the chart: `podAntiAffinity: soft`.
+    return not _is_attribute(value)
+
+
+def _is_not_of_kind(match: Match, workload: CustomWorkload, _: VerifiedPlaces | None) -> bool:
+    return not workload.has_field(match.path)
+
+
+def _is_unknown(match: Match, workload: CustomWorkload, _: VerifiedPlaces | None) -> bool:
+    if workload.has_field(match.path) or match.path[-1] in _FIELDS_OF_OPERATORS:
+        return False
+    # An affinity of the kind may have more fields than the affinity of a pod.
+    part, name = workload.part_around(match.path), str(match.path[-1])
+    if part is None:
+        return True
+    depth = len(match.path) - len(part.path)
+    if part.shape == "affinity" and depth == 1:
+        return any(is_likely_typo(name, each) for each in AFFINITY_FIELDS)
+    if workload.known != "schema" and depth == _DEPTHS_OF_RULES.get(part.shape):
+        return misspelt_rule(name) is not None
+    if workload.known == "shape" and part.shape in AFFINITY_FIELDS:
+        # Others, such as `clusterAffinity`, may select something else.
+        return depth == 0 or str(part.path[-1]).lower().endswith(part.shape.lower())
     return True
 
+
+def _is_not_extended(match: Match, _: CustomWorkload, verified: VerifiedPlaces | None) -> bool:
+    return verified is None or not verified.is_extended(match.path)
+
+
+_CONDITIONS: Mapping[str, Callable[[Match, CustomWorkload, VerifiedPlaces | None], bool]] = {
+    "is_literal": _is_literal,
+    "is_not_filled": _is_not_filled,
+    "is_in_pod_term": _is_in_pod_term,
+    "has_wrong_type": _has_wrong_type,
+    "is_not_of_kind": _is_not_of_kind,
+    "is_unknown": _is_unknown,
+    "is_not_extended": _is_not_extended,
+}
+"""By name: whether a finding in a custom resource applies."""
 
 _FIELDS_OF_OPERATORS = ("additionalLabelSelectors",)
 """Fields of a spread constraint in the resources of the Prometheus operator (pkg/apis/monitoring/v1 TopologySpreadConstraint)."""
@@ -132,7 +125,7 @@ def with_custom_wording(rule: str, match: Match, workload: Workload, verified: V
     assert isinstance(workload, CustomWorkload)
     if verified is not None and verified.cover(match.path) and (verified.unchanged or value_at(workload, match.path) is not None):
         return match
-    if rule not in _ADMISSION or (workload.place is not None and not workload.place.pods):
+    if workload.place is not None and not workload.place.pods:
         return match
     if workload.known == "shape" and match.severity is not None:
         return match  # The check itself knows what happens.

@@ -57,220 +57,265 @@ Evidence = Literal["", "entry", "lone entry", "item", "term", "constraint"]
 """
 
 
-class RegisteredCheck(NamedTuple):
+CustomScope = Literal["", "operator", "known", "verified", "unchanged", "only unchanged", "shape", "any"]
+"""For which custom resources a check is run, if they create pods:
+
+- ``operator``: those whose kind is known, about the resource itself;
+- ``known``: those whose kind is known, about the pods; the following are run for these as well, if not stated otherwise;
+- ``verified``: values of a chart that writes the constraint into pods as it is;
+- ``unchanged``: values of a chart that adds nothing to a constraint; ``only unchanged``: only these;
+- ``shape``: those with constraints that only their shape shows, such as the values of any chart;
+- ``any``: also those that select nodes for something other than pods.
+"""
+
+
+class Check(NamedTuple):
     """A check of a rule: ``module:function`` below ``afflint.checks``, empty if the map step itself finds these mistakes.
 
-    The function may take the target as its second argument. ``rejected_late``: depending on the version, the API server accepts the object
+    The function may take the target as its second argument. ``late``: depending on the version, the API server accepts the object
     and rejects the pods created from it, and messages about the pod spec must say so. ``of_text``: the rule is about a single text,
     whatever it is used for. ``missing``: the fields that findings of the rule call missing or without effect, see
-    ``index.mutating_policies``; of several checks of a rule, one names them.
+    ``index.mutating_policies``; of several checks of a rule, one names them. ``only_if``: the function in ``custom_resources`` that returns
+    whether a finding in a custom resource applies.
     """
 
     rule: str
     function: str = ""
-    rejected_late: bool = False
+    late: bool = False
     evidence: Evidence = ""
     of_text: bool = False
     missing: tuple[str, ...] = ()
+    custom: CustomScope = ""
+    only_if: str = ""
 
 
-REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
+REGISTRY: dict[Subject, tuple[Check, ...]] = {
     "manifest": (
-        RegisteredCheck("missing-api-version", "admission.controllers:missing_api_version"),
-        RegisteredCheck("unserved-api-version", "admission.controllers:unserved_api_version"),
-        RegisteredCheck("invalid-label-key", "admission.labels:invalid_label_key", rejected_late=True, evidence="entry", of_text=True),
-        RegisteredCheck("invalid-label-value", "admission.labels:invalid_label_value", rejected_late=True, evidence="entry", of_text=True),
-        RegisteredCheck("invalid-annotation", "admission.labels:invalid_annotation"),
-        RegisteredCheck("misread-label-key", "labels:misread_label_key"),
-        RegisteredCheck("deprecated-kubevirt-api", "kubevirt:deprecated_kubevirt_api"),
-        RegisteredCheck("invalid-operator-setting", "descheduler:invalid_operator_setting"),
-        RegisteredCheck("invalid-operator-setting", "kubevirt:invalid_migration_policy"),
+        Check("missing-api-version", "admission.controllers:missing_api_version"),
+        Check("unserved-api-version", "admission.controllers:unserved_api_version"),
+        Check(
+            "invalid-label-key",
+            "admission.labels:invalid_label_key",
+            late=True,
+            evidence="entry",
+            of_text=True,
+            custom="any",
+            only_if="is_literal",
+        ),
+        Check(
+            "invalid-label-value",
+            "admission.labels:invalid_label_value",
+            late=True,
+            evidence="entry",
+            of_text=True,
+            custom="any",
+            only_if="is_literal",
+        ),
+        Check("invalid-annotation", "admission.labels:invalid_annotation"),
+        Check("misread-label-key", "labels:misread_label_key"),
+        Check("deprecated-kubevirt-api", "kubevirt:deprecated_kubevirt_api"),
+        Check("invalid-operator-setting", "descheduler:invalid_operator_setting", custom="operator"),
+        Check("invalid-operator-setting", "kubevirt:invalid_migration_policy", custom="operator"),
     ),
     "workload": (
-        RegisteredCheck("forbidden-label", "admission.labels:forbidden_label"),
-        RegisteredCheck("jobs-refused", "admission.labels:jobs_refused"),
-        RegisteredCheck("unknown-operator", "admission.affinity:unknown_operator", rejected_late=True, evidence="entry", of_text=True),
-        RegisteredCheck("operator-values-mismatch", "admission.affinity:operator_values_mismatch", rejected_late=True, evidence="item"),
-        RegisteredCheck("selector-missing", "admission.controllers:selector_missing", rejected_late=True, missing=("selector",)),
-        RegisteredCheck(
-            "selector-template-mismatch", "admission.controllers:selector_template_mismatch", rejected_late=True, missing=("labels",)
-        ),
-        RegisteredCheck("job-selector", "admission.controllers:job_selector", rejected_late=True),
-        RegisteredCheck("invalid-replicas", "admission.controllers:invalid_replicas", rejected_late=True, of_text=True),
-        RegisteredCheck("invalid-scheduling-field", "admission.controllers:invalid_scheduling_field", rejected_late=True),
-        RegisteredCheck("invalid-host-port", "admission.host_ports:invalid_host_port", rejected_late=True),
-        RegisteredCheck("reserved-label", "kubevirt:reserved_label"),
-        RegisteredCheck("ignored-annotation", "tolerations:ignored_annotation"),
-        RegisteredCheck("overwritten-node-selector", "kubevirt:overwritten_node_selector"),
-        RegisteredCheck("pinned-node", "affinity:pinned_node"),
-        RegisteredCheck("deprecated-node-label", "topology_annotations:deprecated_node_label", evidence="lone entry", of_text=True),
-        RegisteredCheck("unknown-node-label", "topology_annotations:unknown_node_label", evidence="term", of_text=True),
-        RegisteredCheck("misplaced-descheduler-annotation", "kubevirt:misplaced_descheduler_annotation"),
+        Check("forbidden-label", "admission.labels:forbidden_label"),
+        Check("jobs-refused", "admission.labels:jobs_refused"),
+        Check("unknown-operator", "admission.affinity:unknown_operator", late=True, evidence="entry", of_text=True, custom="any"),
+        Check("operator-values-mismatch", "admission.affinity:operator_values_mismatch", late=True, evidence="item", custom="any"),
+        Check("selector-missing", "admission.controllers:selector_missing", late=True, missing=("selector",)),
+        Check("selector-template-mismatch", "admission.controllers:selector_template_mismatch", late=True, missing=("labels",)),
+        Check("job-selector", "admission.controllers:job_selector", late=True),
+        Check("invalid-replicas", "admission.controllers:invalid_replicas", late=True, of_text=True),
+        Check("invalid-scheduling-field", "admission.controllers:invalid_scheduling_field", late=True),
+        Check("invalid-host-port", "admission.host_ports:invalid_host_port", late=True),
+        Check("reserved-label", "kubevirt:reserved_label"),
+        Check("ignored-annotation", "tolerations:ignored_annotation"),
+        Check("overwritten-node-selector", "kubevirt:overwritten_node_selector"),
+        Check("pinned-node", "affinity:pinned_node"),
+        Check("deprecated-node-label", "topology_annotations:deprecated_node_label", evidence="lone entry", of_text=True, custom="any"),
+        Check("unknown-node-label", "topology_annotations:unknown_node_label", evidence="term", of_text=True, custom="verified"),
+        Check("misplaced-descheduler-annotation", "kubevirt:misplaced_descheduler_annotation"),
     ),
     "constrained": (
-        RegisteredCheck("missing-term-wrapper", "admission.fields:missing_term_wrapper", evidence="term"),
-        RegisteredCheck("invalid-namespace-name", "admission.labels:invalid_namespace_name", rejected_late=True, evidence="entry"),
-        RegisteredCheck(
-            "weight-out-of-range", "admission.affinity:weight_out_of_range", rejected_late=True, evidence="entry", of_text=True
+        Check("missing-term-wrapper", "admission.fields:missing_term_wrapper", evidence="term", custom="any", only_if="is_not_of_kind"),
+        Check("invalid-namespace-name", "admission.labels:invalid_namespace_name", late=True, evidence="entry", custom="shape"),
+        Check("weight-out-of-range", "admission.affinity:weight_out_of_range", late=True, evidence="entry", of_text=True, custom="shape"),
+        Check(
+            "empty-topology-key",
+            "admission.affinity:empty_topology_key",
+            late=True,
+            evidence="term",
+            custom="shape",
+            only_if="is_in_pod_term",
         ),
-        RegisteredCheck("empty-topology-key", "admission.affinity:empty_topology_key", rejected_late=True, evidence="term"),
-        RegisteredCheck(
-            "empty-node-selector-terms", "admission.affinity:empty_node_selector_terms", rejected_late=True, evidence="constraint"
+        Check(
+            "empty-node-selector-terms", "admission.affinity:empty_node_selector_terms", late=True, evidence="constraint", custom="shape"
         ),
-        RegisteredCheck("missing-preference", "admission.affinity:missing_preference", rejected_late=True, evidence="term"),
-        RegisteredCheck("invalid-match-field", "admission.affinity:invalid_match_field", rejected_late=True, evidence="item"),
-        RegisteredCheck("label-keys-conflict", "admission.affinity:label_keys_conflict", rejected_late=True, evidence="term"),
-        RegisteredCheck(
-            "invalid-toleration", "admission.tolerations:invalid_toleration", rejected_late=True, evidence="term", of_text=True
+        Check("missing-preference", "admission.affinity:missing_preference", late=True, evidence="term"),
+        Check("invalid-match-field", "admission.affinity:invalid_match_field", late=True, evidence="item", custom="shape"),
+        Check("label-keys-conflict", "admission.affinity:label_keys_conflict", late=True, evidence="term", custom="unchanged"),
+        Check("invalid-toleration", "admission.tolerations:invalid_toleration", late=True, evidence="term", of_text=True, custom="any"),
+        Check(
+            "invalid-spread-constraint",
+            "admission.spread:invalid_spread_constraint",
+            late=True,
+            evidence="term",
+            of_text=True,
+            custom="shape",
         ),
-        RegisteredCheck(
-            "invalid-spread-constraint", "admission.spread:invalid_spread_constraint", rejected_late=True, evidence="term", of_text=True
+        Check(
+            "duplicate-spread-constraint",
+            "admission.spread:duplicate_spread_constraint",
+            late=True,
+            evidence="constraint",
+            custom="verified",
         ),
-        RegisteredCheck(
-            "duplicate-spread-constraint", "admission.spread:duplicate_spread_constraint", rejected_late=True, evidence="constraint"
+        Check("selector-matches-nothing", "labels:selector_matches_nothing", evidence="term", custom="unchanged", only_if="is_not_filled"),
+        Check("selector-matches-everything", "labels:selector_matches_everything", custom="only unchanged"),
+        Check("contradictory-selector", "labels:contradictory_selector", evidence="term", custom="any"),
+        Check("contradictory-requirements", "affinity:contradictory_requirements", custom="shape"),
+        Check("never-matching-comparison", "affinity:never_matching_comparison", evidence="item", custom="shape"),
+        Check("unparsable-preference", "affinity:unparsable_preference", evidence="item", custom="shape"),
+        Check("empty-term", "affinity:empty_term", evidence="term", custom="verified"),
+        Check("redundant-term", "affinity:redundant_term", custom="verified"),
+        Check("deprecated-node-label", "affinity:deprecated_node_label", evidence="lone entry", of_text=True, custom="any"),
+        Check("unknown-node-label", "affinity:unknown_node_label", evidence="term", of_text=True, custom="verified"),
+        Check("unlikely-topology-key", "affinity:unlikely_topology_key", evidence="entry", custom="shape"),
+        Check("negated-pod-affinity", "affinity:negated_pod_affinity", evidence="term", custom="shape"),
+        Check("hard-anti-affinity-topology", "affinity:hard_anti_affinity_topology"),
+        Check("spread-misses-itself", "spread:spread_misses_itself", missing=("labels",), custom="shape"),
+        Check("spread-lost-in-rollout", "spread:spread_lost_in_rollout"),
+        Check(
+            "legacy-control-plane-toleration",
+            "tolerations:legacy_control_plane_toleration",
+            evidence="constraint",
+            custom="verified",
+            only_if="is_not_extended",
         ),
-        RegisteredCheck("selector-matches-nothing", "labels:selector_matches_nothing", evidence="term"),
-        RegisteredCheck("selector-matches-everything", "labels:selector_matches_everything"),
-        RegisteredCheck("contradictory-selector", "labels:contradictory_selector", evidence="term"),
-        RegisteredCheck("contradictory-requirements", "affinity:contradictory_requirements"),
-        RegisteredCheck("never-matching-comparison", "affinity:never_matching_comparison", evidence="item"),
-        RegisteredCheck("unparsable-preference", "affinity:unparsable_preference", evidence="item"),
-        RegisteredCheck("empty-term", "affinity:empty_term", evidence="term"),
-        RegisteredCheck("redundant-term", "affinity:redundant_term"),
-        RegisteredCheck("deprecated-node-label", "affinity:deprecated_node_label", evidence="lone entry", of_text=True),
-        RegisteredCheck("unknown-node-label", "affinity:unknown_node_label", evidence="term", of_text=True),
-        RegisteredCheck("unlikely-topology-key", "affinity:unlikely_topology_key", evidence="entry"),
-        RegisteredCheck("negated-pod-affinity", "affinity:negated_pod_affinity", evidence="term"),
-        RegisteredCheck("hard-anti-affinity-topology", "affinity:hard_anti_affinity_topology"),
-        RegisteredCheck("spread-misses-itself", "spread:spread_misses_itself", missing=("labels",)),
-        RegisteredCheck("spread-lost-in-rollout", "spread:spread_lost_in_rollout"),
-        RegisteredCheck("legacy-control-plane-toleration", "tolerations:legacy_control_plane_toleration", evidence="constraint"),
-        RegisteredCheck("untolerated-control-plane", "tolerations:untolerated_control_plane", missing=("tolerations",)),
-        RegisteredCheck("tolerates-everything", "tolerations:tolerates_everything"),
-        RegisteredCheck("shadowed-toleration", "tolerations:shadowed_toleration", evidence="constraint"),
-        RegisteredCheck("toleration-without-attraction", "tolerations:toleration_without_attraction", missing=("nodeSelector", "affinity")),
+        Check("untolerated-control-plane", "tolerations:untolerated_control_plane", missing=("tolerations",), custom="known"),
+        Check("tolerates-everything", "tolerations:tolerates_everything"),
+        Check("shadowed-toleration", "tolerations:shadowed_toleration", evidence="constraint", custom="verified"),
+        Check("toleration-without-attraction", "tolerations:toleration_without_attraction", missing=("nodeSelector", "affinity")),
     ),
-    "scheduler": (RegisteredCheck("invalid-scheduler-configuration", "scheduler_configuration:invalid_scheduler_configuration"),),
+    "scheduler": (Check("invalid-scheduler-configuration", "scheduler_configuration:invalid_scheduler_configuration"),),
     "profile": (
-        RegisteredCheck("unknown-operator", "admission.affinity:unknown_operator"),
-        RegisteredCheck("operator-values-mismatch", "admission.affinity:operator_values_mismatch"),
-        RegisteredCheck("invalid-match-field", "admission.affinity:invalid_match_field"),
-        RegisteredCheck("empty-topology-key", "admission.affinity:empty_topology_key"),
-        RegisteredCheck("invalid-spread-constraint", "admission.spread:invalid_spread_constraint"),
-        RegisteredCheck("duplicate-spread-constraint", "admission.spread:duplicate_spread_constraint"),
-        RegisteredCheck("contradictory-requirements", "affinity:contradictory_requirements"),
-        RegisteredCheck("empty-term", "affinity:empty_term"),
-        RegisteredCheck("deprecated-node-label", "affinity:deprecated_node_label"),
-        RegisteredCheck("unknown-node-label", "affinity:unknown_node_label"),
-        RegisteredCheck("unlikely-topology-key", "affinity:unlikely_topology_key"),
+        Check("unknown-operator", "admission.affinity:unknown_operator"),
+        Check("operator-values-mismatch", "admission.affinity:operator_values_mismatch"),
+        Check("invalid-match-field", "admission.affinity:invalid_match_field"),
+        Check("empty-topology-key", "admission.affinity:empty_topology_key"),
+        Check("invalid-spread-constraint", "admission.spread:invalid_spread_constraint"),
+        Check("duplicate-spread-constraint", "admission.spread:duplicate_spread_constraint"),
+        Check("contradictory-requirements", "affinity:contradictory_requirements"),
+        Check("empty-term", "affinity:empty_term"),
+        Check("deprecated-node-label", "affinity:deprecated_node_label"),
+        Check("unknown-node-label", "affinity:unknown_node_label"),
+        Check("unlikely-topology-key", "affinity:unlikely_topology_key"),
     ),
     "mismatched": (
-        RegisteredCheck("unknown-field", "admission.fields:unknown_field", evidence="term"),
-        RegisteredCheck("misplaced-constraint", "admission.fields:misplaced_constraint", evidence="term"),
-        RegisteredCheck("wrong-type", "admission.fields:wrong_type", evidence="term"),
-        RegisteredCheck("annotation-not-string", "admission.fields:annotation_not_string"),
+        Check("unknown-field", "admission.fields:unknown_field", evidence="term", custom="any", only_if="is_unknown"),
+        Check("misplaced-constraint", "admission.fields:misplaced_constraint", evidence="term", custom="any", only_if="is_not_of_kind"),
+        Check("wrong-type", "admission.fields:wrong_type", evidence="term", custom="any", only_if="has_wrong_type"),
+        Check("annotation-not-string", "admission.fields:annotation_not_string"),
     ),
     "operated": (
-        RegisteredCheck("unknown-field", "constraint_places:misspelt_constraint", evidence="term"),
-        RegisteredCheck("misplaced-constraint", "constraint_places:unreachable_constraint"),
-        RegisteredCheck("misplaced-constraint", "operators:beside_pod_spec", evidence="term"),
-        RegisteredCheck("lost-template-label", "operators:lost_template_label"),
-        RegisteredCheck("invalid-operator-setting", "operators:invalid_operator_setting"),
-        RegisteredCheck("ignored-operator-setting", "operators:ignored_operator_setting"),
-        RegisteredCheck("wrong-type", "charts:misshapen_chart_value"),
-        RegisteredCheck("ignored-chart-value", "charts:ignored_chart_value"),
-        RegisteredCheck("contradictory-requirements", "charts:contradictory_requirements"),
-        RegisteredCheck("spread-misses-itself", "charts:spread_misses_itself"),
-        RegisteredCheck("anti-affinity-misses-itself", "charts:anti_affinity_misses_itself"),
-        RegisteredCheck("affinity-target-missing", "charts:affinity_target_missing"),
+        Check("unknown-field", "constraint_places:misspelt_constraint", evidence="term", custom="any", only_if="is_unknown"),
+        Check("misplaced-constraint", "constraint_places:unreachable_constraint", custom="any", only_if="is_not_of_kind"),
+        Check("misplaced-constraint", "operators:beside_pod_spec", evidence="term", custom="any", only_if="is_not_of_kind"),
+        Check("lost-template-label", "operators:lost_template_label", custom="operator"),
+        Check("invalid-operator-setting", "operators:invalid_operator_setting", custom="operator"),
+        Check("ignored-operator-setting", "operators:ignored_operator_setting", custom="operator"),
+        Check("wrong-type", "charts:misshapen_chart_value", custom="any", only_if="has_wrong_type"),
+        Check("ignored-chart-value", "charts:ignored_chart_value", custom="shape"),
+        Check("contradictory-requirements", "charts:contradictory_requirements", custom="shape"),
+        Check("spread-misses-itself", "charts:spread_misses_itself", custom="shape"),
+        Check("anti-affinity-misses-itself", "charts:anti_affinity_misses_itself", custom="shape"),
+        Check("affinity-target-missing", "charts:affinity_target_missing", custom="shape"),
     ),
     "resource": (
-        RegisteredCheck("unknown-field", "resource_fields:unknown_in_resource"),
-        RegisteredCheck("misplaced-constraint", "resource_fields:outside_affinity"),
-        RegisteredCheck("selector-matches-nothing", "resource_fields:selects_no_node"),
+        Check("unknown-field", "resource_fields:unknown_in_resource"),
+        Check("misplaced-constraint", "resource_fields:outside_affinity"),
+        Check("selector-matches-nothing", "resource_fields:selects_no_node"),
     ),
     "cross-manifest": (
-        RegisteredCheck("label-not-on-template", "labels:label_not_on_template", missing=("labels",)),
-        RegisteredCheck("anti-affinity-misses-itself", "cross_manifest:anti_affinity_misses_itself", missing=("labels",)),
-        RegisteredCheck("namespace-misses-target", "cross_manifest:namespace_misses_target", missing=("labels of other pods",)),
-        RegisteredCheck("affinity-cycle", "required_affinity:affinity_cycle"),
-        RegisteredCheck("affinity-conflict", "required_affinity:affinity_conflict"),
-        RegisteredCheck("no-single-target", "required_affinity:no_single_target", missing=("labels of other pods",)),
-        RegisteredCheck("affinity-target-missing", "cross_manifest:affinity_target_missing", missing=("labels of other pods",)),
-        RegisteredCheck("accidental-anti-affinity", "cross_manifest:accidental_anti_affinity"),
-        RegisteredCheck("operator-label-mismatch", "cross_manifest:operator_label_mismatch", missing=("labels of other pods",)),
-        RegisteredCheck("spread-without-effect", "cross_manifest:spread_without_effect"),
-        RegisteredCheck("migration-impossible", "live_migration:migration_impossible"),
-        RegisteredCheck("namespace-selector-conflict", "cross_manifest:namespace_selector_conflict"),
-        RegisteredCheck("drain-blocked", "drains:drain_blocked"),
-        RegisteredCheck("selector-matches-nothing", "migration_policies:selector_matches_nothing"),
-        RegisteredCheck("ignored-operator-setting", "migration_policies:ignored_operator_setting"),
+        Check("label-not-on-template", "labels:label_not_on_template", missing=("labels",)),
+        Check("anti-affinity-misses-itself", "cross_manifest:anti_affinity_misses_itself", missing=("labels",)),
+        Check("namespace-misses-target", "cross_manifest:namespace_misses_target", missing=("labels of other pods",)),
+        Check("affinity-cycle", "required_affinity:affinity_cycle"),
+        Check("affinity-conflict", "required_affinity:affinity_conflict"),
+        Check("no-single-target", "required_affinity:no_single_target", missing=("labels of other pods",)),
+        Check("affinity-target-missing", "cross_manifest:affinity_target_missing", missing=("labels of other pods",)),
+        Check("accidental-anti-affinity", "cross_manifest:accidental_anti_affinity"),
+        Check("operator-label-mismatch", "cross_manifest:operator_label_mismatch", missing=("labels of other pods",)),
+        Check("spread-without-effect", "cross_manifest:spread_without_effect"),
+        Check("migration-impossible", "live_migration:migration_impossible"),
+        Check("namespace-selector-conflict", "cross_manifest:namespace_selector_conflict"),
+        Check("drain-blocked", "drains:drain_blocked"),
+        Check("selector-matches-nothing", "migration_policies:selector_matches_nothing"),
+        Check("ignored-operator-setting", "migration_policies:ignored_operator_setting"),
     ),
     "volumes": (
-        RegisteredCheck("claim-never-bound", "volumes:claim_never_bound"),
-        RegisteredCheck("volume-out-of-reach", "volumes:volume_out_of_reach"),
-        RegisteredCheck("immediate-binding", "volumes:immediate_binding"),
-        RegisteredCheck("immediate-local-volume", "persistent_volumes:immediate_local_volume"),
-        RegisteredCheck("ignored-volume-affinity", "persistent_volumes:ignored_volume_affinity"),
-        RegisteredCheck("missing-volume-affinity", "persistent_volumes:missing_volume_affinity"),
-        RegisteredCheck("invalid-volume-topology", "persistent_volumes:invalid_volume_topology"),
-        RegisteredCheck("unusable-allowed-topology", "persistent_volumes:unusable_allowed_topology"),
-        RegisteredCheck("unshareable-volume", "volumes:unshareable_volume"),
-        RegisteredCheck("shared-volume", "volumes:shared_volume"),
-        RegisteredCheck("single-pod-volume", "volumes:single_pod_volume"),
-        RegisteredCheck("rollout-blocked-by-volume", "volumes:rollout_blocked_by_volume"),
-        RegisteredCheck("rollout-shares-volume", "volumes:rollout_shares_volume"),
-        RegisteredCheck("too-few-volume-zones", "volume_capacity:too_few_volume_zones"),
-        RegisteredCheck("too-few-volumes", "volume_capacity:too_few_volumes"),
-        RegisteredCheck("migration-bound-to-volume", "volume_capacity:migration_bound_to_volume"),
-        RegisteredCheck("importer-binds-volume", "volume_capacity:importer_binds_volume"),
+        Check("claim-never-bound", "volumes:claim_never_bound"),
+        Check("volume-out-of-reach", "volumes:volume_out_of_reach"),
+        Check("immediate-binding", "volumes:immediate_binding"),
+        Check("immediate-local-volume", "persistent_volumes:immediate_local_volume"),
+        Check("ignored-volume-affinity", "persistent_volumes:ignored_volume_affinity"),
+        Check("missing-volume-affinity", "persistent_volumes:missing_volume_affinity"),
+        Check("invalid-volume-topology", "persistent_volumes:invalid_volume_topology"),
+        Check("unusable-allowed-topology", "persistent_volumes:unusable_allowed_topology"),
+        Check("unshareable-volume", "volumes:unshareable_volume"),
+        Check("shared-volume", "volumes:shared_volume"),
+        Check("single-pod-volume", "volumes:single_pod_volume"),
+        Check("rollout-blocked-by-volume", "volumes:rollout_blocked_by_volume"),
+        Check("rollout-shares-volume", "volumes:rollout_shares_volume"),
+        Check("too-few-volume-zones", "volume_capacity:too_few_volume_zones"),
+        Check("too-few-volumes", "volume_capacity:too_few_volumes"),
+        Check("migration-bound-to-volume", "volume_capacity:migration_bound_to_volume"),
+        Check("importer-binds-volume", "volume_capacity:importer_binds_volume"),
     ),
     "nodes": (
-        RegisteredCheck("unknown-node-label", "nodes:unknown_to_inventory"),
-        RegisteredCheck("unmet-preference", "preferences:unmet_preference"),
-        RegisteredCheck("inconsistent-node-labels", "nodes:inconsistent_node_labels"),
-        RegisteredCheck("inconsistent-topology", "nodes:inconsistent_topology"),
-        RegisteredCheck("near-duplicate-label", "nodes:near_duplicate_label"),
-        RegisteredCheck("shared-host", "nodes:shared_host"),
-        RegisteredCheck("min-domains-unreachable", "placement:min_domains_unreachable"),
-        RegisteredCheck("spread-blocked-by-taints", "placement:spread_blocked_by_taints", missing=("tolerations",)),
-        RegisteredCheck("unschedulable", "placement:unschedulable", missing=("nodeSelector", "affinity", "tolerations", "schedulerName")),
-        RegisteredCheck("unschedulable", "operator_placement:unmatched_node_placement"),
-        RegisteredCheck("invalid-operator-setting", "operator_placement:unknown_maintenance_node"),
-        RegisteredCheck("unschedulable", "operator_placement:unmatched_added_affinity"),
-        RegisteredCheck("too-few-domains", "placement:too_few_domains", missing=("tolerations",)),
-        RegisteredCheck("competing-workloads", "placement:competing_workloads", missing=("tolerations",)),
-        RegisteredCheck("drain-blocked", "placement:drain_blocked"),
-        RegisteredCheck(
-            "not-failure-tolerant", "placement:not_failure_tolerant", missing=("affinity", "topologySpreadConstraints", "tolerations")
-        ),
-        RegisteredCheck("rollout-deadlock", "placement:rollout_deadlock", missing=("tolerations",)),
-        RegisteredCheck("migration-blocked", "placement:migration_blocked", missing=("tolerations",)),
-        RegisteredCheck("single-domain-possible", "placement:single_domain_possible", missing=("affinity", "topologySpreadConstraints")),
-        RegisteredCheck("too-few-volume-zones", "volume_nodes:too_few_volume_zones"),
-        RegisteredCheck("volume-without-node", "volume_nodes:volume_without_node"),
-        RegisteredCheck("unusable-allowed-topology", "volume_nodes:unusable_allowed_topology"),
+        Check("unknown-node-label", "nodes:unknown_to_inventory"),
+        Check("unmet-preference", "preferences:unmet_preference"),
+        Check("inconsistent-node-labels", "nodes:inconsistent_node_labels"),
+        Check("inconsistent-topology", "nodes:inconsistent_topology"),
+        Check("near-duplicate-label", "nodes:near_duplicate_label"),
+        Check("shared-host", "nodes:shared_host"),
+        Check("min-domains-unreachable", "placement:min_domains_unreachable"),
+        Check("spread-blocked-by-taints", "placement:spread_blocked_by_taints", missing=("tolerations",)),
+        Check("unschedulable", "placement:unschedulable", missing=("nodeSelector", "affinity", "tolerations", "schedulerName")),
+        Check("unschedulable", "operator_placement:unmatched_node_placement"),
+        Check("invalid-operator-setting", "operator_placement:unknown_maintenance_node"),
+        Check("unschedulable", "operator_placement:unmatched_added_affinity"),
+        Check("too-few-domains", "placement:too_few_domains", missing=("tolerations",)),
+        Check("competing-workloads", "placement:competing_workloads", missing=("tolerations",)),
+        Check("drain-blocked", "placement:drain_blocked"),
+        Check("not-failure-tolerant", "placement:not_failure_tolerant", missing=("affinity", "topologySpreadConstraints", "tolerations")),
+        Check("rollout-deadlock", "placement:rollout_deadlock", missing=("tolerations",)),
+        Check("migration-blocked", "placement:migration_blocked", missing=("tolerations",)),
+        Check("single-domain-possible", "placement:single_domain_possible", missing=("affinity", "topologySpreadConstraints")),
+        Check("too-few-volume-zones", "volume_nodes:too_few_volume_zones"),
+        Check("volume-without-node", "volume_nodes:volume_without_node"),
+        Check("unusable-allowed-topology", "volume_nodes:unusable_allowed_topology"),
     ),
     "pools": (
-        RegisteredCheck("no-matching-pool", "pools:no_matching_pool", missing=("nodeSelector", "affinity", "tolerations")),
-        RegisteredCheck("unreachable-node-label", "pools:unreachable_node_label"),
-        RegisteredCheck("invalid-pool-taint", "pools:invalid_pool_taint"),
-        RegisteredCheck("untolerated-pool", "pools:untolerated_pool", missing=("tolerations of other pods",)),
-        RegisteredCheck("near-duplicate-label", "pools:near_duplicate_in_pools"),
-        RegisteredCheck("too-few-domains", "pool_capacity:too_few_domains"),
+        Check("no-matching-pool", "pools:no_matching_pool", missing=("nodeSelector", "affinity", "tolerations")),
+        Check("unreachable-node-label", "pools:unreachable_node_label"),
+        Check("invalid-pool-taint", "pools:invalid_pool_taint"),
+        Check("untolerated-pool", "pools:untolerated_pool", missing=("tolerations of other pods",)),
+        Check("near-duplicate-label", "pools:near_duplicate_in_pools"),
+        Check("too-few-domains", "pool_capacity:too_few_domains"),
     ),
     "charts": (
-        RegisteredCheck("misrendered-chart-value", "chart_values:misrendered_chart_value"),
-        RegisteredCheck("unread-chart-value", "chart_values:unread_chart_value"),
+        Check("misrendered-chart-value", "chart_values:misrendered_chart_value"),
+        Check("unread-chart-value", "chart_values:unread_chart_value"),
     ),
-    "kustomization": (RegisteredCheck("patch-without-target", "kustomizations:patch_without_target"),),
+    "kustomization": (Check("patch-without-target", "kustomizations:patch_without_target"),),
     "run": (
-        RegisteredCheck("unreadable-manifest"),
-        RegisteredCheck("text-after-document"),
-        RegisteredCheck("missing-separator"),
-        RegisteredCheck("duplicate-key"),
-        RegisteredCheck("unused-suppression"),
-        RegisteredCheck("invalid-suppression"),
+        Check("unreadable-manifest"),
+        Check("text-after-document"),
+        Check("missing-separator"),
+        Check("duplicate-key"),
+        Check("unused-suppression"),
+        Check("invalid-suppression"),
     ),
 }
 """Every rule with its checks, by what they apply to; a rule may have several. The module of a check is imported when it is first needed."""
@@ -354,6 +399,8 @@ class BoundRule(NamedTuple):
     severity: Severity | None = None
     rejected_late: bool = False
     missing: tuple[str, ...] = ()
+    custom: CustomScope = ""
+    only_if: str = ""
     policy: "BoundPolicy | None" = None
     """The policy and the workloads that it applies to; ``pipeline.policy_evaluation`` calls its check."""
 
@@ -392,7 +439,7 @@ def bind_rules(names: Iterable[str], severities: Mapping[str, Severity] | None =
     chosen, configured, known = frozenset(names), severities or {}, rules()
     return tuple(
         [
-            BoundRule(known[each.rule], subject, each.function, configured.get(each.rule), each.rejected_late, each.missing)
+            BoundRule(known[each.rule], subject, each.function, configured.get(each.rule), each.late, *each[5:])
             for subject, checks in REGISTRY.items()
             for each in checks
             if each.rule in chosen
@@ -490,8 +537,8 @@ _HEAD = 256
 """In bytes: longer than any front matter."""
 
 
-_LoadedCheck = tuple[str, Callable[..., Iterator[Match]], bool, bool]
-"""A check as it is called for each object: its rule, its function, whether that takes the target, and whether it is rejected late."""
+_LoadedCheck = tuple[BoundRule, Callable[..., Iterator[Match]], bool]
+"""A check as it is called for each object: its rule, its function, and whether that takes the target."""
 _CONSTRAINED: tuple[Subject, ...] = ("manifest", "workload", "constrained")
 
 
@@ -522,37 +569,38 @@ class Dispatch:
             yield from self._of_profiles(manifest)
         if mismatches_of(manifest, target):
             checks += self._checks("mismatched")
-        for rule, check, with_target, rejected_late in checks:
+        for rule, check, with_target in checks:
             for match in check(manifest, target) if with_target else check(manifest):
-                yield rule, with_note_in_pod_spec(match, accepted) if accepted and rejected_late else match
+                yield rule.name, with_note_in_pod_spec(match, accepted) if accepted and rule.rejected_late else match
 
     def _of_profiles(self, manifest: Manifest) -> Iterator[tuple[str, Match]]:
         """Yield the findings about the constraints in a KubeSchedulerConfiguration."""
         from afflint.checks.scheduler_configuration import profile_constraints
 
         for constraints in profile_constraints(manifest):
-            for rule, check, with_target, _ in self._checks("profile"):
+            for rule, check, with_target in self._checks("profile"):
                 for match in check(constraints, self._target) if with_target else check(constraints):
-                    yield rule, match
+                    yield rule.name, match
 
     def _checks(self, *subjects: Subject) -> tuple[_LoadedCheck, ...]:
         """Return the checks that apply to objects with these subjects."""
         if subjects not in self._loaded:
             bound_rules = [each for subject in subjects for each in self._bound_rules if each.subject == subject]
-            self._loaded[subjects] = tuple([(each.name, *each.check(), each.rejected_late) for each in bound_rules])
+            self._loaded[subjects] = tuple([(each, *each.check()) for each in bound_rules])
         return self._loaded[subjects]
 
     def _of_operator(self, workload: Workload) -> Iterator[tuple[str, Match]]:
         """Yield the findings that apply to the pods of operators, with notes on who rejects them."""
-        from afflint.checks.custom_resources import applicable_rules, applies_to_custom, with_custom_wording
+        from afflint.checks.custom_resources import applies_to_custom, scopes_of, with_custom_wording
         from afflint.checks.verified_places import verified_places
 
         target = self._target
         verified = verified_places(workload, target)
-        names = applicable_rules(workload, verified)
+        scopes = scopes_of(workload, verified)
         checks = self._checks(*_CONSTRAINED) + (self._checks("mismatched") if mismatches_of(workload, target) else ())
-        for rule, check, with_target, _ in checks + self._checks("operated"):
-            if rule in names:
+        for rule, check, with_target in checks + self._checks("operated"):
+            if rule.custom in scopes:
                 for match in check(workload, target) if with_target else check(workload):
-                    if applies_to_custom(rule, match, workload, verified):
-                        yield rule, with_custom_wording(rule, match, workload, verified)
+                    if applies_to_custom(rule.custom, rule.only_if, match, workload, verified):
+                        is_rejected = rule.category == "admission" and rule.custom != "operator"
+                        yield rule.name, with_custom_wording(rule.name, match, workload, verified) if is_rejected else match
