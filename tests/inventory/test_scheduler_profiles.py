@@ -57,7 +57,7 @@ def index_of(*texts: str) -> ManifestIndex:
 
 
 def profiles(*texts: str) -> Profiles:
-    return profiles_of(index_of(*texts).schedulers)
+    return profiles_of(index_of(*texts).facts.schedulers)
 
 
 def of(found: Profiles, scheduler: str) -> str:

@@ -20,11 +20,11 @@ _MOST_NAMED = 3
 
 def drain_blocked(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Report PodDisruptionBudgets that allow no eviction of workloads whose numbers of replicas are fixed and known."""
-    budgets = {(each.namespace, each.name): each for each in manifest_index.budgets}
+    budgets = {(each.namespace, each.name): each for each in manifest_index.facts.budgets}
     if not budgets:
         return
     # Of a budget that is defined twice, an overlay may define one.
-    defined = Counter((each.namespace, each.name) for each in manifest_index.budgets)
+    defined = Counter((each.namespace, each.name) for each in manifest_index.facts.budgets)
     for reach in manifest_index.reaches:
         name = (reach.namespace or "default", reach.ref.name or "")
         if reach.what == BUDGET_SELECTOR and defined[name] == 1:

@@ -62,7 +62,7 @@ class _SelectingPolicy(NamedTuple):
 
 
 def _policies(manifest_index: ManifestIndex) -> Iterator[_SelectingPolicy]:
-    for each in manifest_index.maintenance:
+    for each in manifest_index.facts.maintenance:
         selectors = each.spec.get("selectors")
         if each.ref.kind != MIGRATION_POLICY or type(selectors) is not dict:
             continue

@@ -46,7 +46,7 @@ def unmatched_added_affinity(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report the addedAffinity of a scheduler profile that no node of a node dump meets."""
     if any(node.declared for node in view.nodes):
         return  # Users leave labels out of lists.
-    configurations = view.manifest_index.schedulers
+    configurations = view.manifest_index.facts.schedulers
     unused = {each.site for defining in profiles_of(configurations).ambiguous.values() for each in defining} if configurations else set()
     for configuration in configurations:
         if configuration.site in unused:
@@ -64,7 +64,7 @@ def unknown_maintenance_node(view: ClusterView) -> Iterator[CrossManifestMatch]:
     if any(node.declared for node in view.nodes) or view.classes:
         return  # Nodes in lists and pools may have other names.
     names = {node.name for node in view.nodes}
-    for each in view.manifest_index.maintenance:
+    for each in view.manifest_index.facts.maintenance:
         name = text_at(each.spec, "nodeName")
         if each.ref.kind != NODE_MAINTENANCE or each.from_cluster or not name or name in names or is_placeholder(name):
             continue

@@ -59,6 +59,10 @@ class NamespaceAnnotations(NamedTuple):
     namespace: str | None
     rules: tuple[NamespaceRule, ...]
 
+    def with_sites(self, moved: Callable[[Site], Site]) -> NamespaceAnnotations:
+        """Return the same annotations at other sites."""
+        return self._replace(rules=tuple([each._replace(site=moved(each.site)) for each in self.rules]))
+
 
 def namespace_annotations(manifest: Manifest, site: Site) -> Iterator[NamespaceAnnotations]:
     """Yield the annotations of a Namespace about its pods, or the defaults in OpenShift's Scheduler, if there are any."""

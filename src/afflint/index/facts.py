@@ -3,7 +3,9 @@
 Facts are collected in the map step, are sent between processes, and are all that the checks across manifests see.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from afflint.constraints.nodes import Alternative, node_constraints
@@ -251,29 +253,13 @@ class Facts(NamedTuple):
 
         pods = tuple([pods.with_site(stamped(pods.site)) for pods in self.pods])
         reaches = tuple([SelectorRef(stamped(reach.site), *reach[1:]) for reach in self.reaches])
-        if not any((self.about_pods, self.scalers, self.pools, self.pool_parts, self.policy_candidates, self.demands)) and not (
-            self.storage or self.volume_users or self.maintenance or self.schedulers or self.mutating
-        ):
+        if not any(_OTHERS(self)):
             return Facts(pods, reaches, *self[2:])  # The common case.
-        return self._replace(
-            pods=pods,
-            reaches=reaches,
-            about_pods=tuple(
-                [about._replace(rules=tuple([rule._replace(site=stamped(rule.site)) for rule in about.rules])) for about in self.about_pods]
-            ),
-            scalers=tuple([scaler._replace(site=stamped(scaler.site)) for scaler in self.scalers]),
-            pools=tuple([pool._replace(site=stamped(pool.site)) for pool in self.pools]),
-            pool_parts=tuple([part._replace(site=stamped(part.site)) for part in self.pool_parts]),
-            policy_candidates=tuple(
-                [policy_candidate._replace(site=stamped(policy_candidate.site)) for policy_candidate in self.policy_candidates]
-            ),
-            demands=tuple([demand._replace(site=stamped(demand.site)) for demand in self.demands]),
-            storage=tuple([each._replace(site=stamped(each.site)) for each in self.storage]),
-            volume_users=tuple([user._replace(site=stamped(user.site)) for user in self.volume_users]),
-            maintenance=tuple([each._replace(site=stamped(each.site)) for each in self.maintenance]),
-            schedulers=tuple([each._replace(site=stamped(each.site)) for each in self.schedulers]),
-            mutating=tuple([each._replace(site=stamped(each.site)) for each in self.mutating]),
-        )
+        others = {field: facts for field in _WITH_SITES if (facts := getattr(self, field))}
+        moved: dict[str, Any] = {
+            field: tuple([each._replace(site=stamped(each.site)) for each in facts]) for field, facts in others.items()
+        }
+        return self._replace(pods=pods, reaches=reaches, about_pods=tuple([each.with_sites(stamped) for each in self.about_pods]), **moved)
 
     def of_patches(self) -> "Facts":
         """Return the same facts for a file of patches for objects in other files: it creates no pods."""
@@ -289,42 +275,44 @@ class Facts(NamedTuple):
 
 
 Fact: TypeAlias = (
-    "Pods | SelectorRef | NodeDemand | Namespace | Service | Budget | KubeVirtObject | NamespaceAnnotations | Scaler | Unusable"
-    " | StorageObject | VolumeUser | MaintenanceObject"
+    "Pods | SelectorRef | NodeDemand | PolicyCandidate | Namespace | Service | Budget | KubeVirtObject | NamespaceAnnotations | Scaler"
+    " | Unusable | StorageObject | VolumeUser | MaintenanceObject | Pool | PoolPart | SchedulerConfiguration | MutatingPolicy"
 )
 
+_FIELDS = {
+    "Pods": "pods", "SelectorRef": "reaches", "Namespace": "namespaces", "KubeVirtObject": "kubevirt", "NamespaceAnnotations": "about_pods",
+    "Scaler": "scalers", "Service": "services", "Budget": "budgets", "Unusable": "unusable", "Pool": "pools", "PoolPart": "pool_parts",
+    "PolicyCandidate": "policy_candidates", "NodeDemand": "demands", "StorageObject": "storage", "VolumeUser": "volume_users",
+    "MaintenanceObject": "maintenance", "SchedulerConfiguration": "schedulers", "MutatingPolicy": "mutating",
+}  # fmt: skip
+"""The field of ``Facts`` that has the facts of a type, by the name of the type. Most types are imported only where such facts are found."""
+_WITH_SITES = (
+    "scalers", "pools", "pool_parts", "policy_candidates", "demands", "storage", "volume_users", "maintenance", "schedulers", "mutating",
+)  # fmt: skip
+"""The other fields whose facts have a site."""
+_OTHERS = attrgetter("about_pods", *_WITH_SITES)
+_ORDERS: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("pods", "reaches", "maintenance", "demands"), attrgetter("site")),
+    "policy_candidates": attrgetter("site", "template_path"),
+}
+"""The order of the facts of a run; all others are in the order of their files."""
 
-def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool | PoolPart]" = ()) -> Facts:
-    """Collect the facts of a file by type; ``pools`` are its node pools and their parts."""
-    pods = [each for each in facts if isinstance(each, Pods)]
-    reaches = [each for each in facts if isinstance(each, SelectorRef)]
-    found = Facts(tuple(pods), tuple(reaches), holds_nodes=holds_nodes)
-    if pools:
-        from afflint.pools.pool import Pool, PoolPart
 
-        whole, parts = [each for each in pools if isinstance(each, Pool)], [each for each in pools if isinstance(each, PoolPart)]
-        found = found._replace(pools=tuple(whole), pool_parts=tuple(parts))
-    others = [each for each in facts if not isinstance(each, Pods | SelectorRef)]
-    if not others:
-        return found
-    from afflint.controllers.budgets import Budget
-    from afflint.index.cluster_objects import KubeVirtObject, MaintenanceObject, NamespaceAnnotations, Scaler, Unusable
-    from afflint.index.storage import StorageObject, VolumeUser
-    from afflint.scheduler.namespaces import Namespace, Service
+def facts_of_file(facts: Iterable[Fact], *, holds_nodes: bool) -> Facts:
+    """Return the facts of one file."""
+    found: dict[str, list[Any]] = {}
+    for each in facts:
+        found.setdefault(_FIELDS[type(each).__name__], []).append(each)
+    return Facts(holds_nodes=holds_nodes, **{field: tuple(each) for field, each in found.items()})
 
-    return found._replace(
-        namespaces=tuple(each for each in others if isinstance(each, Namespace)),
-        kubevirt=tuple(each for each in others if isinstance(each, KubeVirtObject)),
-        services=tuple(each for each in others if isinstance(each, Service)),
-        budgets=tuple(each for each in others if isinstance(each, Budget)),
-        unusable=tuple(each for each in others if isinstance(each, Unusable)),
-        about_pods=tuple(each for each in others if isinstance(each, NamespaceAnnotations)),
-        scalers=tuple(each for each in others if isinstance(each, Scaler)),
-        demands=tuple(each for each in others if isinstance(each, NodeDemand)),
-        storage=tuple(each for each in others if isinstance(each, StorageObject)),
-        volume_users=tuple(each for each in others if isinstance(each, VolumeUser)),
-        maintenance=tuple(each for each in others if isinstance(each, MaintenanceObject)),
-    )
+
+def facts_of_run(files: Iterable[Facts]) -> Facts:
+    """Return the facts of several files together."""
+    found = dict(zip(Facts._fields, zip(*files, strict=True), strict=False))  # Without files, it is empty.
+    holds_nodes = any(found.pop("holds_nodes", ()))
+    kept: dict[str, Iterable[Any]] = {field: chain.from_iterable(facts) for field, facts in found.items()}
+    kept |= {field: sorted(kept[field], key=order) for field, order in _ORDERS.items() if field in kept}
+    return Facts(holds_nodes=holds_nodes, **{field: tuple(facts) for field, facts in kept.items()})
 
 
 def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = False, lines: bool = False) -> Iterator[Fact]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice
@@ -13,17 +12,14 @@ from afflint.findings.finding import Site, folder_distance
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.similarity import Slips
 from afflint.findings.similarity import is_likely_typo as is_likely_typo
-from afflint.index.facts import BUDGET_SELECTOR, SERVICE_SELECTOR, Facts, NodeDemand, Pods, PodsKey, PolicyCandidate, SelectorRef
+from afflint.index.facts import BUDGET_SELECTOR, SERVICE_SELECTOR, Facts, Pods, PodsKey, SelectorRef, facts_of_run
 from afflint.kube.manifests import Labels
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Selector, is_met, matches
 
 if TYPE_CHECKING:
     from afflint.admission.pod_admission import PodAdmission
-    from afflint.controllers.budgets import Budget
-    from afflint.index.cluster_objects import KubeVirtObject, MaintenanceObject
-    from afflint.index.scheduler_configurations import SchedulerConfiguration
     from afflint.index.storage import ImporterModes, Storage
-    from afflint.scheduler.namespaces import Namespace, Service
+    from afflint.scheduler.namespaces import Namespace
 
 Scope = tuple[str, ...] | None
 
@@ -73,39 +69,26 @@ class ManifestIndex:
         node_labels: Sequence[Mapping[str, str]] = (),
         kubevirt_version: tuple[int, int] | None = None,
     ) -> None:
-        each_file = list(facts)
+        self.facts = facts_of_run(facts)
+        """The facts of all files."""
         self.whole = whole
         """The index of all manifests of the run, if this one has only those of one cluster."""
         self.node_labels: Sequence[Mapping[str, str]] = whole.node_labels if whole is not None else node_labels
         """The labels of the nodes of the run, which decide the defaults of OpenShift Virtualization."""
         self._kubevirt_version: tuple[int, int] | None = whole._kubevirt_version if whole is not None else kubevirt_version
-        self.pods: list[Pods] = sorted((pods for each in each_file for pods in each.pods), key=lambda pods: pods.site)
-        scalers = [scaler for each in each_file for scaler in each.scalers]
-        if scalers:
+        self.pods: Sequence[Pods] = self.facts.pods
+        """The pods, with the ranges of their autoscalers."""
+        if self.facts.scalers:
             from afflint.index.autoscaling import apply_autoscalers
 
-            self.pods = apply_autoscalers(self.pods, scalers)
-        self.reaches: list[SelectorRef] = sorted((reach for each in each_file for reach in each.reaches), key=lambda reach: reach.site)
-        self.services: list[Service] = [service for each in each_file for service in each.services]
-        self.budgets: list[Budget] = [budget for each in each_file for budget in each.budgets]
-        self.kubevirt: list[KubeVirtObject] = [each for facts in each_file for each in facts.kubevirt]
-        self.maintenance: list[MaintenanceObject] = sorted(
-            (each for facts in each_file for each in facts.maintenance), key=lambda each: each.site
-        )
-        """The MigrationPolicies and NodeMaintenances."""
-        self.policy_candidates: list[PolicyCandidate] = sorted(
-            (each for facts in each_file for each in facts.policy_candidates), key=lambda each: each[:2]
-        )
-        """The pods that may violate policies."""
-        self.demands: list[NodeDemand] = sorted((each for facts in each_file for each in facts.demands), key=lambda each: each.site)
-        objects = [namespace for each in each_file for namespace in each.namespaces]
+            self.pods = apply_autoscalers(self.pods, self.facts.scalers)
+        self.reaches: Sequence[SelectorRef] = self.facts.reaches
+        """The selectors of pods, with the namespaces that they select, if these are known."""
         self.namespaces: dict[str, Namespace] = {}
         """By name; the first one of several objects with the same name."""
-        for namespace in objects:
-            self.namespaces.setdefault(namespace.name, namespace)
-        self.ambiguous = {namespace.name for namespace in objects if namespace != self.namespaces[namespace.name]}
-        self._about_pods = [each for facts in each_file for each in facts.about_pods]
-        self._namespace_objects = Counter(namespace.name for namespace in objects) if self._about_pods else Counter()
+        for each in self.facts.namespaces:
+            self.namespaces.setdefault(each.name, each)
+        self.ambiguous = {each.name for each in self.facts.namespaces if each != self.namespaces[each.name]}
         self._admissions: dict[str, PodAdmission | None] = {}
         self._plugins = plugins
         if complete and self.namespaces:
@@ -114,27 +97,23 @@ class ManifestIndex:
             self.reaches = [self._resolved(reach, names, chosen) for reach in self.reaches]
         self._by_key: dict[PodsKey, Pods] = {pods.key: pods for pods in self.pods}
         self._by_template = _Index(self.pods, lambda pods: pods.template_labels)
-        self._merged: _Index | None = None
         self._added_keys = {label.key for labels in {pods.added.labels for pods in self.pods} for label in labels}
-        self._by_added: _AddedIndex | None = None
         self._selected: dict[tuple[Selector, Scope], bool] = {}
         self._unique: dict[Selector, bool] = {}
         self._near_misses: dict[tuple[object, ...], NearMiss | None] = {}
         self._nearly_selected: dict[tuple[object, ...], bool] = {}
-        self._reaches_of: dict[PodsKey, list[SelectorRef]] | None = None
-        self._storage_objects = [each for facts in each_file for each in facts.storage]
-        self._volume_users = [each for facts in each_file for each in facts.volume_users]
-        self.schedulers: list[SchedulerConfiguration] = [each for facts in each_file for each in facts.schedulers]
-        self._storage: Storage | None = None
 
-    @property
+    @cached_property
     def _by_merged(self) -> _Index:
         """Objects by the labels that their pods would have with those of the object: for selectors without matches."""
-        if self._merged is None:
-            # Labels that the template has as well are in the other index.
-            own = [pods for pods in self.pods if pods.has_own_template and not pods.labels.keys() <= pods.template_labels.keys()]
-            self._merged = _Index(own, lambda pods: pods.merged_labels)
-        return self._merged
+        # Labels that the template has as well are in the other index.
+        own = [pods for pods in self.pods if pods.has_own_template and not pods.labels.keys() <= pods.template_labels.keys()]
+        return _Index(own, lambda pods: pods.merged_labels)
+
+    @cached_property
+    def _by_added(self) -> _AddedIndex:
+        """Objects by the labels that controllers add."""
+        return _AddedIndex(self.pods)
 
     def with_scale(self, pods: Pods) -> Pods:
         """Return pods of a file of the run with the range of their autoscaler."""
@@ -152,7 +131,7 @@ class ManifestIndex:
 
         It has a key ``version`` if the configuration sets the version.
         """
-        own, hyperconverged = (next((each.data for each in self.kubevirt if each.kind == kind), None) for kind in _CLUSTER_WIDE)
+        own, hyperconverged = (next((each.data for each in self.facts.kubevirt if each.kind == kind), None) for kind in _CLUSTER_WIDE)
         found = own or {}
         if hyperconverged is not None or (own is None and self.node_labels):
             from afflint.controllers.hyperconverged import kubevirt_in_effect
@@ -162,27 +141,25 @@ class ManifestIndex:
 
     # Volumes.
 
-    @property
+    @cached_property
     def storage(self) -> Storage:
         """The volumes, claims and StorageClasses of the run, and the workloads that use claims."""
-        if self._storage is None:
-            from afflint.index.storage import Storage
+        from afflint.index.storage import Storage
 
-            self._storage = Storage(self._storage_objects, self._volume_users)
-        return self._storage
+        return Storage(self.facts.storage, self.facts.volume_users)
 
     @property
     def holds_storage(self) -> bool:
         """Whether a workload uses claims, or the run has volumes, claims or StorageClasses."""
-        return bool(self._storage_objects or self._volume_users)
+        return bool(self.facts.storage or self.facts.volume_users)
 
     def access_modes(self, namespace: str | None) -> Mapping[str, tuple[str, ...]]:
         """Return the known access modes of the claims of a namespace, by the names of the claims."""
-        return self.storage.access_modes(namespace or "default") if self._storage_objects else {}
+        return self.storage.access_modes(namespace or "default") if self.facts.storage else {}
 
     def template_modes(self, site: Site) -> Mapping[str, ImporterModes]:
         """Return the access modes that the dataVolumeTemplates of a virtual machine get if they name none, by claim."""
-        return self.storage.template_modes(site) if self._storage_objects else {}
+        return self.storage.template_modes(site) if self.facts.storage else {}
 
     # Namespaces.
 
@@ -203,11 +180,11 @@ class ManifestIndex:
     @property
     def says_about_pods(self) -> bool:
         """Whether any object has annotations about the pods of a namespace."""
-        return bool(self._about_pods)
+        return bool(self.facts.about_pods)
 
     def admission(self, namespace: str) -> PodAdmission | None:
         """Return the admission settings for the pods of a namespace; None without any, or if objects contradict each other."""
-        if not self._about_pods:
+        if not self.facts.about_pods:
             return None
         if namespace not in self._admissions:
             self._admissions[namespace] = self._admission(namespace)
@@ -216,11 +193,11 @@ class ManifestIndex:
     def _admission(self, namespace: str) -> PodAdmission | None:
         from afflint.admission.pod_admission import combined
 
-        objects = self._namespace_objects[namespace]
-        own = [each.rules for each in self._about_pods if each.namespace == namespace]
+        objects = sum(each.name == namespace for each in self.facts.namespaces)
+        own = [each.rules for each in self.facts.about_pods if each.namespace == namespace]
         if len(own) not in (0, objects) or len({tuple([rule[1:] for rule in each]) for each in own}) > 1:
             return None
-        general = [each.rules[0] for each in self._about_pods if each.namespace is None]
+        general = [each.rules[0] for each in self.facts.about_pods if each.namespace is None]
         default = general[0] if len({rule.text for rule in general}) == 1 else None
         return combined(namespace, own[0] if own else (), default, self._plugins, known=objects > 0)
 
@@ -249,8 +226,6 @@ class ManifestIndex:
     def _candidates(self, selector: Selector, scope: Scope) -> Iterator[Pods]:
         if not self._asks_for_added(selector):
             return self._by_template.candidates(selector, scope)
-        if self._by_added is None:
-            self._by_added = _AddedIndex(self.pods)
         return self._by_template.candidates_with(self._by_added, selector, scope)
 
     def _asks_for_added(self, selector: Selector) -> bool:
@@ -308,12 +283,15 @@ class ManifestIndex:
 
     def reaches_of(self, pods: Pods) -> list[SelectorRef]:
         """Return the selectors of the terms and spread constraints of these pods."""
-        if self._reaches_of is None:
-            self._reaches_of = {}
-            for reach in self.reaches:
-                if reach.template_path is not None:
-                    self._reaches_of.setdefault((reach.site, reach.template_path), []).append(reach)
         return self._reaches_of.get(pods.key, [])
+
+    @cached_property
+    def _reaches_of(self) -> dict[PodsKey, list[SelectorRef]]:
+        found: dict[PodsKey, list[SelectorRef]] = {}
+        for reach in self.reaches:
+            if reach.template_path is not None:
+                found.setdefault((reach.site, reach.template_path), []).append(reach)
+        return found
 
     def is_budgeted(self, pods: Pods) -> bool:
         """Return whether a PodDisruptionBudget covers the pods."""
@@ -338,7 +316,7 @@ class ManifestIndex:
     @cached_property
     def _budgeted_namespaces(self) -> frozenset[str]:
         """The namespaces in which a budget covers all pods."""
-        return frozenset(each.namespace for each in self.budgets if each.selector is not None and not each.selector.requirements)
+        return frozenset(each.namespace for each in self.facts.budgets if each.selector is not None and not each.selector.requirements)
 
     # Suggestions for selectors without matches.
 
@@ -493,7 +471,7 @@ _NO_PODS = _PodsList()
 class _Index:
     """Pods by each of their labels and by label key; a selector is looked up by its rarest requirement."""
 
-    def __init__(self, pods: list[Pods], labels_of: Callable[[Pods], Labels]) -> None:
+    def __init__(self, pods: Sequence[Pods], labels_of: Callable[[Pods], Labels]) -> None:
         self.labels_of = labels_of
         self._all = _PodsList(pods)
         self._by_label: dict[tuple[str, str], list[Pods]] = {}
@@ -585,7 +563,7 @@ _NEEDS_LABEL = ("In", "Exists")
 class _AddedIndex:
     """Pods by the labels that controllers add: by key, and by the start of the value up to a dash."""
 
-    def __init__(self, pods: list[Pods]) -> None:
+    def __init__(self, pods: Iterable[Pods]) -> None:
         self._by_key: dict[str, _PodsList] = {}
         self._by_start: dict[tuple[str, str], _PodsList] = {}
         for each in pods:

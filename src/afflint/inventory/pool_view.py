@@ -101,7 +101,7 @@ class PoolView:
         return ClusterFolders(listing, self._files_of_workloads() if listing else ())
 
     def _files_of_workloads(self) -> set[str]:
-        sites = [pods.site for pods in self.manifest_index.pods] + [demand.site for demand in self.manifest_index.demands]
+        sites = [pods.site for pods in self.manifest_index.pods] + [demand.site for demand in self.manifest_index.facts.demands]
         return {self._name_of(site.file) for site in sites}
 
     @cached_property
@@ -179,7 +179,7 @@ class PoolView:
                 alternatives = tuple([each for each in _own_constraints(pods).alternatives if each])
             if pods.pod_source is None and alternatives and not any(each.requirement.field for asked in alternatives for each in asked):
                 yield PoolRequirements(pods, alternatives, _ANYTHING, patch=True)
-        for demand in self.manifest_index.demands:
+        for demand in self.manifest_index.facts.demands:
             if not any(each.requirement.field for asked in demand.alternatives for each in asked):
                 yield PoolRequirements(demand, demand.alternatives, _ANYTHING, patch=True)
 

@@ -89,7 +89,7 @@ def build_simulation_input(
     asked = {key: _kubelet_labels(pod_source, chosen.sources[key]) for key, pod_source in chosen.pod_sources.items()}
     labelled = with_kubelet_labels(nodes, {key for keys in asked.values() for key in keys})
     assumed = labelled[0].labels.keys() - nodes[0].labels.keys() if nodes else frozenset()
-    profiles = profiles_of(manifest_index.schedulers) if manifest_index.schedulers else NO_PROFILES
+    profiles = profiles_of(manifest_index.facts.schedulers) if manifest_index.facts.schedulers else NO_PROFILES
     undecidable = undecidable_workloads(manifest_index, profiles)
     noted = tuple(
         [
@@ -113,7 +113,7 @@ def build_simulation_input(
         [fact.node for fact in completed],
         running,
         _namespaces(manifest_index, noted, running),
-        manifest_index.services,
+        manifest_index.facts.services,
         resources=options.resources,
         classes=classes,
         version=options.version,
@@ -121,7 +121,7 @@ def build_simulation_input(
         replan=options.replan,
         profiles=profiles.by_name,
     )
-    budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(manifest_index.budgets)}.values())[::-1]
+    budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(manifest_index.facts.budgets)}.values())[::-1]
     left_open = frozenset(key for key, pods in chosen.sources.items() if pods.key in undecidable)
     # An instance type may name another scheduler.
     left_open |= {each.key for each in noted if each.kubevirt and not profiles.of(each).proves}

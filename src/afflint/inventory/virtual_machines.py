@@ -76,6 +76,6 @@ def _is_namespaced(what: str, reference: Reference) -> bool:
 
 def _specs(manifest_index: ManifestIndex, what: str, namespace: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
     kind = f"VirtualMachine{'Cluster' if namespace is None else ''}{what}"
-    for each in manifest_index.kubevirt:
+    for each in manifest_index.facts.kubevirt:
         if each.kind == kind and (namespace is None or (each.namespace or "default") == namespace):
             yield each.name, map_at(each.data, "spec")

@@ -12,7 +12,7 @@ from afflint.checks.registry import CATEGORIES, BoundRule, Dispatch, bind_rules,
 from afflint.findings.finding import NO_OBJECT, Edit, Found, ObjectRef, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of, named_field
-from afflint.index.facts import Fact, Facts, Pods, PolicyCandidate, collected, demands_of, facts_of
+from afflint.index.facts import Fact, Facts, Pods, demands_of, facts_of, facts_of_file
 from afflint.kube import NEWEST
 from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind
 from afflint.kube.manifest_reader import manifests_in
@@ -136,10 +136,6 @@ class _DocumentResult(NamedTuple):
     holds_nodes: bool = False
     unknown: tuple[tuple[str, str], ...] = ()
     custom: tuple[tuple[str, str], ...] = ()
-    pools: "tuple[Pool | PoolPart, ...]" = ()
-    policy_candidates: tuple[PolicyCandidate, ...] = ()
-    schedulers: "tuple[SchedulerConfiguration, ...]" = ()
-    mutating: "tuple[MutatingPolicy, ...]" = ()
 
 
 def _certain(found: list[Found], name: str, data: bytes, *, is_broken: bool) -> list[Found]:
@@ -257,17 +253,7 @@ class Checker:
     def _facts(self, data: bytes, results: "Sequence[_DocumentResult]", demands: "Sequence[Fact]") -> Facts:
         """Return the facts of a file from those of its documents, with the node constraints in values."""
         holds_nodes = prefilter.is_node_list(data) or any(each.holds_nodes for each in results)
-        pools = [pool for each in results for pool in each.pools]
-        facts = collected([*[fact for each in results for fact in each.facts], *demands], holds_nodes=holds_nodes, pools=pools)
-        schedulers = tuple([configuration for each in results for configuration in each.schedulers])
-        if schedulers:
-            facts = facts._replace(schedulers=schedulers)
-        mutating = tuple([policy for each in results for policy in each.mutating])
-        if mutating:
-            facts = facts._replace(mutating=mutating)
-        if self._judge is None:
-            return facts
-        return facts._replace(policy_candidates=tuple([candidate for each in results for candidate in each.policy_candidates]))
+        return facts_of_file((*(fact for each in results for fact in each.facts), *demands), holds_nodes=holds_nodes)
 
     def _with_unused_policies(
         self, suppressions: "list[Suppression]", results: "Sequence[_DocumentResult]", facts: Facts
@@ -285,10 +271,10 @@ class Checker:
             unreadable = tuple(self._unreadable(document.index, document.problem))
             return _DocumentResult(document.index, unreadable, is_broken=True, is_template=_is_template(document, document.problem))
         found: list[Found] = []
-        facts: list[Fact] = []
         silenced: list[Suppression] = []
         manifests = self.manifests(document)
         declared = read_pools(document)
+        facts: list[Fact] = [*declared, *_schedulers(document), *_mutating_policies(document)]
         if document.rest is not None:
             found += self._text_behind(document, manifests)
         found += self._check_document(document, manifests)
@@ -300,15 +286,13 @@ class Checker:
                 self._suppressions(inner, held, found, silenced)
         other = None if manifests or declared or inside else _other_kind(document)
         counts = bool(manifests or declared or inside) or (other is None and _says_kind(document))
-        schedulers = self._schedulers(document)
-        policy_candidates: list[PolicyCandidate] = []
         for manifest in manifests:
             settings = self._settings
             manifest_facts = list(facts_of(manifest, with_spec=settings.inventory, resources=settings.resources, lines=settings.lines))
             facts += manifest_facts
             if self._judge is not None and manifest_facts and isinstance(manifest_facts[0], Pods) and isinstance(manifest, Workload):
                 policy_candidate = self._judge.policy_candidate(manifest, manifest_facts[0])
-                policy_candidates += [] if policy_candidate is None else [policy_candidate]
+                facts += [] if policy_candidate is None else [policy_candidate]
         if _MARKER in document.raw_bytes:
             self._suppressions(document, manifests, found, silenced)
         return _DocumentResult(
@@ -323,19 +307,7 @@ class Checker:
             holds_nodes=any(manifest.kind.name == "Node" for manifest in manifests),
             unknown=() if declared else tuple(self._unknown(document, manifests)),
             custom=tuple(self._ways(manifests)),
-            pools=tuple(declared),
-            policy_candidates=tuple(policy_candidates),
-            schedulers=schedulers,
-            mutating=_mutating_policies(document),
         )
-
-    def _schedulers(self, document: Document) -> "tuple[SchedulerConfiguration, ...]":
-        """Return the configurations of kube-scheduler in a document."""
-        if not any(mark in document.raw_bytes for mark in _OF_SCHEDULERS):
-            return ()
-        from afflint.index.scheduler_configurations import configurations_in
-
-        return tuple(configurations_in(document))
 
     def _unknown(self, document: Document, manifests: Sequence[Manifest]) -> Sequence[tuple[str, str]]:
         """Return the kinds of a document, and of what it holds, that neither the catalogue nor a definition describes."""
@@ -558,12 +530,21 @@ def _with_catalogue(kind: "CustomKind") -> "CustomKind":
     return kind if known is None else with_definition(known, kind)
 
 
-def _mutating_policies(document: Document) -> "tuple[MutatingPolicy, ...]":
+def _schedulers(document: Document) -> "Iterable[SchedulerConfiguration]":
+    """Return the configurations of kube-scheduler in a document."""
+    if not any(mark in document.raw_bytes for mark in _OF_SCHEDULERS):
+        return ()
+    from afflint.index.scheduler_configurations import configurations_in
+
+    return configurations_in(document)
+
+
+def _mutating_policies(document: Document) -> "Iterable[MutatingPolicy]":
     if _OF_MUTATING_POLICIES not in document.raw_bytes:
         return ()
     from afflint.index.mutating_policies import mutating_policies
 
-    return tuple(mutating_policies(document))
+    return mutating_policies(document)
 
 
 def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":

@@ -276,12 +276,12 @@ class _PlaceReading:
 
     def _notes(self, manifest_index: ManifestIndex, name_of: Callable[[FileId], str]) -> Iterator[str]:
         """Yield the notes about the configuration of the scheduler, and about maintenance."""
-        if manifest_index.schedulers:
-            yield from profiles_of(manifest_index.schedulers).notes(name_of)
-        if manifest_index.maintenance:
+        if manifest_index.facts.schedulers:
+            yield from profiles_of(manifest_index.facts.schedulers).notes(name_of)
+        if manifest_index.facts.maintenance:
             from afflint.inventory.uncounted import maintenance_notes
 
-            yield from maintenance_notes(manifest_index.maintenance, [each.node for each in self._nodes])
+            yield from maintenance_notes(manifest_index.facts.maintenance, [each.node for each in self._nodes])
 
     def _with_coverage(self, inputs: PlaceInputs) -> PlaceInputs:
         renders = self._options.renders

@@ -256,7 +256,7 @@ def evaluated_workloads(
     """
     whole: set[tuple[str, Site]] = set()
     policies = {each.name: each for each in _policies(rules, "policy", files)}
-    for policy_candidate in manifest_index.policy_candidates:
+    for policy_candidate in manifest_index.facts.policy_candidates:
         pods = manifest_index.pods_at((policy_candidate.site, policy_candidate.template_path))
         if pods is None:
             continue

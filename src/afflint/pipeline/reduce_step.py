@@ -126,7 +126,7 @@ class Reduction:
             classes = _growing(pools) if pools else ()
             for each in [cluster.manifest_index for cluster in clusters] or [manifest_index]:
                 views[each] = ClusterView(nodes, each, self._settings.host_key, name_of, version, classes, gates)
-        if manifest_index.policy_candidates:
+        if manifest_index.facts.policy_candidates:
             from afflint.pipeline.policy_evaluation import evaluated_workloads
 
             known_topology = _ground(tuple(views.values()), pools)
