@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from afflint.findings.finding import Finding
     from afflint.pipeline.run import Outcome
     from afflint.pipeline.session import Session
-    from afflint.report import Report
+    from afflint.report import Report, Summary
 
 
 class ReportingOptions(NamedTuple):
@@ -109,9 +109,7 @@ def report_outcome(
             report = report._replace(made=page_metadata())
         _report(targets, report, args.color, to_stderr=to_stderr)
         if _is_first_run(outcome, config, targets, args):
-            from afflint.cli.next_steps import next_steps
-
-            notify("".join([f"\n{line}" for line in next_steps(report.summary, paths)]))
+            notify("".join([f"\n{line}" for line in _next_steps(report.summary, paths)]))
     renders = outcome.summary.renders
     if renders is not None and outcome.summary.coverage.not_seen and not any(name in ("text", "json") for name, _ in targets):
         from afflint.report.coverage import coverage_lines
@@ -143,6 +141,30 @@ def _counted_again(outcome: Outcome, findings: list[Finding]) -> Outcome:
     counts = Counter(each.severity for each in findings)
     summary = outcome.summary._replace(errors=counts["error"], warnings=counts["warning"], info=counts["info"])
     return outcome._replace(findings=findings, summary=summary)
+
+
+def _next_steps(summary: Summary, paths: Sequence[str]) -> list[str]:
+    """Return lines with the most useful commands for a repository without configuration; none if nothing was read."""
+    if not summary.documents and not summary.coverage:
+        return []
+    commands = list(_next_commands(summary, paths))[:_MOST_COMMANDS]
+    width = max(len(command) for command, _ in commands)
+    return ["Next:", *[f"  {visible(command):<{width}}  {purpose}" for command, purpose in commands]]
+
+
+def _next_commands(summary: Summary, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
+    from shlex import join
+
+    if summary.coverage.not_seen and summary.renders is None and not summary.missing_tools:
+        yield join(["afflint", "check", "--render", *paths]), "also check what charts and kustomizations create"
+    yield "afflint init", "write a configuration for this repository"
+    yield (
+        join(["afflint", "place", "--nodes", "nodes.yaml", *paths]),
+        "show where replicas run; `kubectl get nodes -o yaml` writes nodes.yaml",
+    )
+
+
+_MOST_COMMANDS = 2
 
 
 def _is_first_run(outcome: Outcome, config: Config, targets: Sequence[tuple[str, str]], args: ReportingOptions) -> bool:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from afflint.findings.finding import Finding
+from afflint.findings.finding import Finding, Span
 from afflint.lsp.diagnostics import page_uri
 from afflint.lsp.document import ServerDocument
 from afflint.lsp.editor_state import EditorState
+from afflint.lsp.text import EditorText
+
+_SUPPRESSION = re.compile(r"#[ \t]*afflint:[ \t]*ignore[a-z-]*[ \t]*\[([^\]]*)\]")
+_WORD = re.compile(r"[^\s,]+")
 
 
 class DocumentRequests:
@@ -42,14 +47,13 @@ class DocumentRequests:
 
     def _links(self, params: Any) -> Any:
         from afflint.checks.registry import rules
-        from afflint.lsp.links import links
 
         document = self.document(params)
         if document is None:
             return []
         return [
             {"range": document.text.range_of(span), "target": page_uri(rule), "tooltip": rules()[rule].summary()}
-            for span, rule in links(document.text, rules())
+            for span, rule in _links_in(document.text, rules())
         ]
 
     def _actions(self, params: Any) -> Any:
@@ -68,3 +72,17 @@ class DocumentRequests:
         data = params.get("data")
         document = self._editor.documents.get(data["uri"]) if data and "edit" not in params else None
         return params if document is None else Actions(document, self._shown(document), self._editor.client).resolve(params)
+
+
+def _links_in(text: EditorText, known: Iterable[str]) -> Iterator[tuple[Span, str]]:
+    """Yield the positions of known rule names in suppressions, which link to the pages of the rules, with the names."""
+    names = frozenset(known)
+    for number in range(text.line_count):
+        line = text.line(number)
+        if "afflint:" not in line:
+            continue
+        for match in _SUPPRESSION.finditer(line):
+            for word in _WORD.finditer(match[1]):
+                if word[0] in names:
+                    start, end = match.start(1) + word.start(), match.start(1) + word.end()
+                    yield Span(*text.position_of((number, start)), *text.position_of((number, end))), word[0]

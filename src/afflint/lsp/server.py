@@ -24,7 +24,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp import settings as client_settings
 from afflint.lsp import transport
 from afflint.lsp.capabilities import Client, capabilities, pulls_of_unopened, watchers
-from afflint.lsp.client_connection import ERROR, LATER, WARNING, ClientConnection, Progress
+from afflint.lsp.client_connection import ERROR, LATER, WARNING, ClientConnection, Progress, Registrations
 from afflint.lsp.deferred_requests import DeferredRequests, DeferredResult
 from afflint.lsp.document import ServerDocument
 from afflint.lsp.document_requests import DocumentRequests
@@ -48,7 +48,6 @@ from afflint.lsp.indexer.protocol import (
 from afflint.lsp.parameters import notification_parameters, request_parameters
 from afflint.lsp.project import Project
 from afflint.lsp.publication import Publication
-from afflint.lsp.registrations import Registrations
 from afflint.lsp.render_schedule import RenderSchedule, missing_tools_message
 from afflint.lsp.rendered import RenderedFolder
 from afflint.lsp.run_schedule import RunSchedule

@@ -183,7 +183,7 @@ def _has_cluster_policies(settings: MapSettings) -> bool:
 
 
 def _recent_documents() -> Reading:
-    from afflint.yaml.recent_documents import RecentDocuments
+    from afflint.pipeline.source_objects import RecentDocuments
 
     return RecentDocuments().read
 

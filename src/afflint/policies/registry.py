@@ -171,7 +171,7 @@ CHECKS: dict[str, PolicyCheck] = {
         applies_to="machines",
     ),
     "survives": PolicyCheck(
-        "afflint.policies.outcome_params:Survives",
+        "afflint.policies.workload_params:Survives",
         "afflint.checks.policies.outcomes:survives",
         "A minimum number of replicas must run after a failure of nodes. `afflint place` with `--lose` simulates the same failure.",
         "Spread the pods over more topology domains, add replicas, or add nodes on which the replicas of failed nodes can be scheduled.",
@@ -180,7 +180,7 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("affinity", "topologySpreadConstraints", "tolerations"),
     ),
     "fits": PolicyCheck(
-        "afflint.policies.outcome_params:Fits",
+        "afflint.policies.workload_params:Fits",
         "afflint.checks.policies.outcomes:fits",
         "Every replica can be scheduled on the known nodes. `afflint place` runs the same simulation.",
         "Add a node that matches the pod, or relax the constraints that exclude the existing nodes.",
@@ -189,7 +189,7 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("nodeSelector", "affinity", "tolerations", "schedulerName"),
     ),
     "migratable": PolicyCheck(
-        "afflint.policies.outcome_params:Migratable",
+        "afflint.policies.workload_params:Migratable",
         "afflint.checks.policies.outcomes:migratable",
         "Virtual machines must allow live migration, and another node must be available for them.",
         "Remove what prevents the live migration, or add another node on which the virtual machine can be scheduled.",

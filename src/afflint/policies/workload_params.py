@@ -1,10 +1,10 @@
-"""The parameters of the checks that evaluate a workload as a whole, or together with its budget or autoscaler."""
+"""The parameters of the checks that evaluate a workload as a whole, or together with its budget, its autoscaler or the known nodes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from afflint.policies.params import GLOBS, YES_NO, number, param
+from afflint.policies.params import GLOBS, LABEL_KEY, YES_NO, number, param
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,3 +45,26 @@ class RequiredPriorityClass:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredNodeConstraint:
     """A node constraint of any kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survives:
+    """The number of replicas that must run after a failure of nodes."""
+
+    loss: str = param(
+        LABEL_KEY, "The nodes that fail together: `node`, `zone`, `region`, or a node label. Each value is a failure of its own."
+    )
+    keeps: int = param(
+        number(1), "How many replicas must run after the failure (default: 1). Replicas that start again on other nodes count.", 1
+    )
+    at_all_times: int = param(number(0), "How many replicas must keep running during the failure (default: 1).", 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fits:
+    """No parameters: every replica must be scheduled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migratable:
+    """No parameters: every virtual machine needs another node for its live migration."""

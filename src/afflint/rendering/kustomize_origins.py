@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.paths import Path
+from afflint.findings.paths import Path, Step
 from afflint.rendering import kustomize_replacements as replacing
 from afflint.rendering.kustomize import ORIGIN, TRANSFORMATIONS, WRAPPER
-from afflint.rendering.kustomize_generators import entries_that_set
 from afflint.rendering.source_documents import (
     SourcePlace,
     SourceText,
@@ -333,7 +332,7 @@ class Origins:
         """Yield the entries of the generator of a ConfigMap or Secret that set the value at a path."""
         text = self._kustomization(_Step(built.generator, ""))
         if text is not None and len(path) == _OF_DATA:
-            for entry in entries_that_set(text, lambda name: self._is_name(built, name), path[1], value):
+            for entry in _entries_that_set(text, lambda name: self._is_name(built, name), path[1], value):
                 yield _Hit(text, entry, "generator", 0)
 
     # Patches.
@@ -560,3 +559,26 @@ def _is_label(path: Path) -> bool:
 
 def _group(identity: RenderedIdentity) -> str:
     return identity.api_version.rpartition("/")[0]
+
+
+_GENERATORS = ("configMapGenerator", "secretGenerator")
+_ENTRIES = ("literals", "files", "envs")
+
+
+def _entries_that_set(text: SourceText, is_named: Callable[[Any], bool], key: Step, value: Any) -> Iterator[Path]:
+    """Yield the paths of the entries that set a key to a value, in the generators of a kustomization whose name ``is_named`` accepts."""
+    for field in _GENERATORS:
+        for number, generator in enumerate(list_at(text.data, field)):
+            if type(generator) is not dict or not is_named(generator.get("name")):
+                continue
+            for kind in _ENTRIES:
+                listed = enumerate(list_at(generator, kind))
+                yield from ((field, number, kind, place) for place, entry in listed if _sets(entry, kind, key, value))
+
+
+def _sets(entry: Any, kind: str, key: Step, value: Any) -> bool:
+    """Return whether an entry sets a key, as far as it shows it: a file of variables may set every key."""
+    name, separator, literal = entry.partition("=") if type(entry) is str else ("", "", "")
+    if kind == "literals":
+        return name == key and bool(separator) and literal.strip("'\"") == value
+    return kind == "envs" or (name if separator else os.path.basename(name)) == key

@@ -17,7 +17,7 @@ from afflint.placement.failures import Disruption, UnknownLossError, failures, l
 from afflint.placement.rejections import Rejections, running_pod_index, unknown_node
 from afflint.placement.rollout_bounds import RolloutBounds
 from afflint.placement.rollouts import Rollouts
-from afflint.policies.outcome_params import Fits, Migratable, Survives
+from afflint.policies.workload_params import Fits, Migratable, Survives
 from afflint.scheduler.nodes import ITSELF
 
 if TYPE_CHECKING:

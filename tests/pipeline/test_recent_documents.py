@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from afflint.yaml.recent_documents import RecentDocuments
+from afflint.pipeline.source_objects import RecentDocuments
 
 POD, LONG = b"kind: Pod\n", b"kind: Pod # with a long comment\n"
 
