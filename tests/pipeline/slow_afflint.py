@@ -6,26 +6,25 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from afflint.cli import main
 from afflint.yaml.prefilter import Triage
 
-_documents = Triage.documents
+_triaged = Triage.triaged
 _introduced: list[int] = []
 
 
-def _slow_documents(triage: Triage, data: bytes, **wanted: Any) -> Iterator[Any]:
+def _slowly_triaged(triage: Triage, data: bytes, **wanted: Any) -> Any:
     if os.getpid() not in _introduced:
         _introduced.append(os.getpid())
         os.write(1, f"{os.getpid()}\n".encode())
     time.sleep(0.05)
-    return _documents(triage, data, **wanted)
+    return _triaged(triage, data, **wanted)
 
 
 # Also in processes that import this again, such as those started by `spawn`.
-Triage.documents = _slow_documents  # type: ignore[method-assign]
+Triage.triaged = _slowly_triaged  # type: ignore[method-assign]
 
 if __name__ == "__main__":
     multiprocessing.set_start_method(sys.argv.pop(1))

@@ -233,7 +233,7 @@ def test_what_parses() -> None:
 
 
 def test_skipped_documents_are_counted_by_their_whole_kind() -> None:
-    passed: list[str] = []
     text = "kind: EC2NodeClass\n---\nkind: CiliumL2AnnouncementPolicy\n---\nkind: Secret\n"
-    assert not list(TRIAGE.documents(text.encode(), passed=passed))
-    assert passed == ["EC2NodeClass", "CiliumL2AnnouncementPolicy", "Secret"]
+    documents, skipped = TRIAGE.triaged(text.encode())
+    assert not list(documents)
+    assert skipped == ["EC2NodeClass", "CiliumL2AnnouncementPolicy", "Secret"]

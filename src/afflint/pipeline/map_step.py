@@ -147,6 +147,12 @@ def _certain(found: list[Found], name: str, data: bytes, *, is_broken: bool) -> 
     return found
 
 
+def _facts(data: bytes, results: Sequence[_DocumentResult]) -> Facts:
+    """Return the facts of a file from those of its documents."""
+    holds_nodes = prefilter.is_node_list(data) or any(each.holds_nodes for each in results)
+    return facts_of_file((fact for each in results for fact in each.facts), holds_nodes=holds_nodes)
+
+
 class Checker:
     """Checks files under one set of settings. Each process creates one."""
 
@@ -173,28 +179,24 @@ class Checker:
         if is_template(name):
             result = self._template(data)
             return result if result.literal or prefilter.has_kind(data) else FileResult()
-        skipped: list[str] = []
-        results = self._document_results(data, skipped, kept)
+        results, skipped = self._document_results(data, kept)
         skipped += [each.other for each in results if each.other is not None]
-        found = [found for each in results for found in each.found]
-        silenced = [suppression for each in results for suppression in each.suppressions]
-        count = sum(each.counts for each in results)
         broken = tuple([each.document for each in results if each.is_broken])
-        demands: list[Fact] = []
-        if not count and not skipped and (prefilter.is_values_file(name) or prefilter.holds_values(data)):
-            count = self._values(name, data, found, silenced, demands)
+        if not skipped and not any(each.counts for each in results) and (prefilter.is_values_file(name) or prefilter.holds_values(data)):
+            results += self._values(name, data)
+        count = sum(each.counts for each in results)
         if self._settings.inventory and not count and _MARKER in data:
-            self._suppressions_beside_nodes(data, found, silenced)
+            results += self._suppressions_beside_nodes(data)
         # A file that was parsed without errors is YAML. A file that was not parsed may be a template, and is counted as one.
         templated = (broken or not count) and prefilter.looks_templated(name, data) and (broken or not prefilter.parses(data))
         if templated or any(each.is_template for each in results):
             result = self._template(data) if templated else FileResult(templated=True)
             return result._replace(broken=tuple(range(max(count, 1))), sources=tuple(declared_sources(data)))
-        facts = self._facts(data, results, demands)
+        facts = _facts(data, results)
         return FileResult(
-            tuple(_certain(found, name, data, is_broken=bool(broken))),
+            tuple(_certain([found for each in results for found in each.found], name, data, is_broken=bool(broken))),
             facts,
-            tuple(self._with_unused_policies(silenced, results, facts)),
+            tuple(self._with_unused_policies(results, facts)),
             count,
             filled=any(each.filled for each in results),
             passed=tuple(skipped),
@@ -209,8 +211,6 @@ class Checker:
         from afflint.kube.shapes import mentions_placement
 
         text = None
-        found: list[Found] = []
-        silenced: list[Suppression] = []
         if mentions_placement(data):
             from afflint.checks.templates import has_constraints
             from afflint.yaml.template_text import template_text
@@ -218,47 +218,38 @@ class Checker:
             text = template_text(data)
         if text is None:
             return FileResult(templated=True)
-        literal = self._named_templates(data, found, silenced)
-        read = [(document, self.manifests(document)) for document in text.documents(mentions_placement)]
-        for document, manifests in read:
-            found += self._matches(manifests, text, fixing=False)
-            if _MARKER in document.raw_bytes:
-                self._suppressions(document, manifests, [], silenced)
-        literal = literal or any(has_constraints(manifests) for _, manifests in read)
-        return FileResult(tuple(found), suppressions=tuple(silenced), templated=True, literal=literal or bool(found))
+        results = list(self._named_templates(data))
+        literal = bool(results)
+        for document in text.documents(mentions_placement):
+            manifests = self.manifests(document)
+            matches = self._matches(manifests, text, fixing=False)
+            results.append(_DocumentResult(document.index, tuple(matches), suppressions=self._suppressions(document, manifests)[1]))
+            literal = literal or has_constraints(manifests)
+        found = tuple([found for each in results for found in each.found])
+        silenced = tuple([suppression for each in results for suppression in each.suppressions])
+        return FileResult(found, suppressions=silenced, templated=True, literal=literal or bool(found))
 
-    def _named_templates(self, data: bytes, found: list[Found], silenced: list["Suppression"]) -> bool:
-        """Add what is found in the named templates of a file; return whether they contain constraints."""
+    def _named_templates(self, data: bytes) -> "Iterator[_DocumentResult]":
+        """Yield what is found in each named template with constraints."""
         if b"define" not in data:
-            return False
+            return
         from afflint.kube.helm_values import constraints_in_named_templates
 
-        literal = False
         for (document, template), workloads in constraints_in_named_templates(data.decode("utf-8")):
-            literal = True
-            for workload in workloads:
-                for rule, match in self._matches_of(workload, template, grows=True):
-                    found.append(located(rule, match, (), workload.ref, document, fixing=False))
-            if _MARKER in document.raw_bytes:
-                self._suppressions(document, (), [], silenced)
-        return literal
+            matches = [(each, *match) for each in workloads for match in self._matches_of(each, template, grows=True)]
+            found = [located(rule, match, (), each.ref, document, fixing=False) for each, rule, match in matches]
+            yield _DocumentResult(document.index, tuple(found), suppressions=self._suppressions(document, ())[1])
 
-    def _document_results(self, data: bytes, skipped: list[str], kept: "DocumentCache | None") -> "list[_DocumentResult]":
-        """Return the results of the documents that may matter, and add the kinds of the others to ``skipped``."""
-        if kept is None:
-            return [self._result_of(document) for document in self.triage.documents(data, passed=skipped, reading=self._reading)]
-        kept.begin(self)
-        return [kept.result(document) for document in self.triage.documents(data, passed=skipped, reading=kept.read)]
+    def _document_results(self, data: bytes, kept: "DocumentCache | None") -> "tuple[list[_DocumentResult], list[str]]":
+        """Return the results of the documents that may matter, and the kinds of the others."""
+        if kept is not None:
+            kept.begin(self)
+        read, skipped = self.triage.triaged(data, reading=self._reading if kept is None else kept.read)
+        return list(map(self._result_of if kept is None else kept.result, read)), skipped
 
-    def _facts(self, data: bytes, results: "Sequence[_DocumentResult]", demands: "Sequence[Fact]") -> Facts:
-        """Return the facts of a file from those of its documents, with the node constraints in values."""
-        holds_nodes = prefilter.is_node_list(data) or any(each.holds_nodes for each in results)
-        return facts_of_file((*(fact for each in results for fact in each.facts), *demands), holds_nodes=holds_nodes)
-
-    def _with_unused_policies(
-        self, suppressions: "list[Suppression]", results: "Sequence[_DocumentResult]", facts: Facts
-    ) -> "Iterable[Suppression]":
+    def _with_unused_policies(self, results: "Sequence[_DocumentResult]", facts: Facts) -> "Iterable[Suppression]":
         """Return the suppressions, each with the policies that it names and that all workloads of the file meet."""
+        suppressions = [suppression for each in results for suppression in each.suppressions]
         if self._judge is None or not suppressions or any(each.unknown for each in results):
             return suppressions
         from afflint.pipeline.suppressions import with_idle
@@ -271,7 +262,6 @@ class Checker:
             unreadable = tuple(self._unreadable(document.index, document.problem))
             return _DocumentResult(document.index, unreadable, is_broken=True, is_template=_is_template(document, document.problem))
         found: list[Found] = []
-        silenced: list[Suppression] = []
         manifests = self.manifests(document)
         declared = read_pools(document)
         facts: list[Fact] = [*declared, *_schedulers(document), *_mutating_policies(document)]
@@ -280,10 +270,9 @@ class Checker:
         found += self._check_document(document, manifests)
         found += self._embedded_values(document)
         inside = self._embedded_manifests(document) if _holds_manifests(document.raw_bytes) else ()
-        for (inner, template), held in inside:
+        for (_, template), held in inside:
             found += self._matches(held, template, fixing=False)
-            if _MARKER in inner.raw_bytes:
-                self._suppressions(inner, held, found, silenced)
+        read = [self._suppressions(inner, held) for (inner, _), held in inside] + [self._suppressions(document, manifests)]
         other = None if manifests or declared or inside else _other_kind(document)
         counts = bool(manifests or declared or inside) or (other is None and _says_kind(document))
         for manifest in manifests:
@@ -293,13 +282,11 @@ class Checker:
             if self._judge is not None and manifest_facts and isinstance(manifest_facts[0], Pods) and isinstance(manifest, Workload):
                 policy_candidate = self._judge.policy_candidate(manifest, manifest_facts[0])
                 facts += [] if policy_candidate is None else [policy_candidate]
-        if _MARKER in document.raw_bytes:
-            self._suppressions(document, manifests, found, silenced)
         return _DocumentResult(
             document.index,
-            tuple(found),
+            (*found, *(fault for faults, _ in read for fault in faults)),
             tuple(facts),
-            tuple(silenced),
+            tuple([suppression for _, suppressions in read for suppression in suppressions]),
             counts=counts,
             is_broken=document.rest is not None,
             filled=document.filled,
@@ -366,26 +353,21 @@ class Checker:
             self._template_checks = TemplateChecks(self._settings.rules, self._settings.target)
         return self._template_checks.matches(manifest, template, grows=grows)
 
-    def _values(self, name: str, data: bytes, found: list[Found], silenced: list["Suppression"], demands: "list[Fact]") -> int:
-        """Add what is found in a values file of a chart to ``found`` and ``demands``; return how many documents contain constraints."""
+    def _values(self, name: str, data: bytes) -> "Iterator[_DocumentResult]":
+        """Yield the results of the documents with constraints in a values file of a chart."""
         from afflint.kube.helm_values import constraints_in_values
         from afflint.kube.shapes import mentions_placement
 
-        count = 0
         if not mentions_placement(data) or prefilter.in_template_folder(name):
-            return count
+            return
         for document in self.triage.documents(data, named=True):
             manifests = list(constraints_in_values(document, {}))
             inside = list(self._embedded_values(document))
             if manifests or inside:
-                count += 1
-                found += self._check_document(document, manifests)
-                found += inside
-                if self._settings.inventory:
-                    demands += [each for workload in manifests for each in demands_of(workload)]
-                if _MARKER in document.raw_bytes:
-                    self._suppressions(document, manifests, found, silenced)
-        return count
+                found = [*self._check_document(document, manifests), *inside]
+                demands = [each for workload in manifests for each in demands_of(workload)] if self._settings.inventory else ()
+                faults, suppressions = self._suppressions(document, manifests)
+                yield _DocumentResult(document.index, (*found, *faults), tuple(demands), suppressions)
 
     def _embedded_values(self, document: Document) -> Iterator[Found]:
         """Yield what is found in chart values, and in constraints, that a document contains as text."""
@@ -416,23 +398,26 @@ class Checker:
         read = [(inner, self.manifests(inner.document)) for inner in manifests_as_text(document)]
         return [(inner, held) for inner, held in read if held]
 
-    def _suppressions(self, document: Document, manifests: Sequence[Manifest], found: list[Found], silenced: list["Suppression"]) -> None:
+    def _suppressions(self, document: Document, manifests: Sequence[Manifest]) -> "tuple[tuple[Found, ...], tuple[Suppression, ...]]":
+        """Return the findings about invalid suppressions in a document, and the valid ones."""
+        if _MARKER not in document.raw_bytes:
+            return (), ()
         from afflint.pipeline.suppressions import Suppression, suppressions_in
 
-        for each in suppressions_in(document, manifests, (*rules(), *self._settings.policies), CATEGORIES):
-            if isinstance(each, Suppression):
-                silenced.append(each)
-            else:
-                found += self._own("invalid-suppression", each.document, each.span, each.message, each.remedy)
+        read = list(suppressions_in(document, manifests, (*rules(), *self._settings.policies), CATEGORIES))
+        faults = [each for each in read if not isinstance(each, Suppression)]
+        found = [one for each in faults for one in self._own("invalid-suppression", each.document, each.span, each.message, each.remedy)]
+        return tuple(found), tuple([each for each in read if isinstance(each, Suppression)])
 
-    def _suppressions_beside_nodes(self, data: bytes, found: list[Found], silenced: list["Suppression"]) -> None:
-        """Read the suppressions of a node list written by hand, which has no kind and is therefore not among the documents of triage."""
+    def _suppressions_beside_nodes(self, data: bytes) -> "Iterator[_DocumentResult]":
+        """Yield the suppressions of a node list written by hand, which has no kind and is therefore not among the documents of triage."""
         from afflint.inventory.node_files import is_short_list
 
         read = [document for document in self.triage.documents(data, named=True) if document.problem is None]
         if any(is_short_list(document.data) for document in read):
             for document in read:
-                self._suppressions(document, (), found, silenced)
+                faults, suppressions = self._suppressions(document, ())
+                yield _DocumentResult(document.index, faults, suppressions=suppressions, counts=False)
 
     def _unreadable(self, document: int, problem: documents.Problem) -> Iterator[Found]:
         return self._own("unreadable-manifest", document, problem.span, problem.message)

@@ -55,16 +55,18 @@ class Triage:
         self._holders = frozenset((b"List", *(name.encode() for name in holders)))
         self._marks = marks
 
-    def documents(
-        self, data: bytes, *, named: bool = False, passed: list[str] | None = None, reading: Reading = read
-    ) -> Iterator[Document]:
+    def documents(self, data: bytes, *, named: bool = False, reading: Reading = read) -> Iterator[Document]:
         """Yield the documents that matter, parsed and numbered; if one of a file matters, so do those without a kind.
 
-        The kinds of skipped documents are added to ``passed``. ``reading`` replaces ``documents.read``.
+        ``reading`` replaces ``documents.read``.
 
         Documents with an instruction to afflint in a comment matter then, too, even if they are empty otherwise. Of a file that was
         ``named`` for its content, such as a list of nodes without a kind, all are read if none shows that it matters.
         """
+        return self.triaged(data, named=named, reading=reading)[0]
+
+    def triaged(self, data: bytes, *, named: bool = False, reading: Reading = read) -> tuple[Iterator[Document], list[str]]:
+        """Return the documents that matter, as ``documents`` does, and the kinds of the skipped ones."""
         pieces = list(split(data))
         kinds = [list(_top_level_kinds(piece)) for piece, _, _ in pieces]
         wanted = [self._wanted(piece, names) for (piece, _, _), names in zip(pieces, kinds, strict=True)]
@@ -72,33 +74,16 @@ class Triage:
             matters is not True and self._is_marked(piece, names)
             for (piece, _, _), names, matters in zip(pieces, kinds, wanted, strict=True)
         ]
-        if passed is not None:
-            passed += [
-                name.decode()
-                for names, matters, is_marked in zip(kinds, wanted, marked, strict=True)
-                if matters is False and not is_marked
-                for name in names[-1:]
-                if name
-            ]
-        if not any(wanted):
-            if named:
-                wanted = [True] * len(pieces)
-            elif not any(marked):
-                return
-        only_marked = not any(wanted)
-        index = 0
-        for (piece, line, problem), matters, is_marked in zip(pieces, wanted, marked, strict=True):
-            if problem is not None and not only_marked:
-                yield _invalid_separator(index, line, problem)
-            reads = (matters is not False and not only_marked) or _INSTRUCTION in piece
-            if matters is False and not (reads or is_marked):
-                index += 1
-                continue
-            document = reading(piece, index, line)
-            index += not document.empty
-            # An unreadable document of another tool is not reported.
-            if (reads or (is_marked and document.problem is None)) and (_INSTRUCTION in piece or not document.empty):
-                yield document
+        skipped = [
+            name.decode()
+            for names, matters, is_marked in zip(kinds, wanted, marked, strict=True)
+            if matters is False and not is_marked
+            for name in names[-1:]
+            if name
+        ]
+        if named and not any(wanted):
+            wanted = [True] * len(pieces)
+        return _documents(pieces, wanted, marked, reading), skipped
 
     def _wanted(self, piece: bytes, kinds: Sequence[bytes | None]) -> bool | None:
         """Whether a document matters by its kinds; None if it does not name one in the usual place."""
@@ -199,6 +184,28 @@ def _top_level_kinds(piece: bytes) -> Iterator[bytes | None]:
         position = piece.find(b"\nkind:", position + 5) + 1
         if not position:
             return
+
+
+def _documents(
+    pieces: Sequence[tuple[bytes, int, str | None]], wanted: Sequence[bool | None], marked: Sequence[bool], reading: Reading
+) -> Iterator[Document]:
+    """Yield the documents that are ``wanted`` or ``marked``, parsed and numbered."""
+    if not (any(wanted) or any(marked)):
+        return
+    only_marked = not any(wanted)
+    index = 0
+    for (piece, line, problem), matters, is_marked in zip(pieces, wanted, marked, strict=True):
+        if problem is not None and not only_marked:
+            yield _invalid_separator(index, line, problem)
+        reads = (matters is not False and not only_marked) or _INSTRUCTION in piece
+        if matters is False and not (reads or is_marked):
+            index += 1
+            continue
+        document = reading(piece, index, line)
+        index += not document.empty
+        # An unreadable document of another tool is not reported.
+        if (reads or (is_marked and document.problem is None)) and (_INSTRUCTION in piece or not document.empty):
+            yield document
 
 
 def _invalid_separator(index: int, line: int, problem: str) -> Document:
