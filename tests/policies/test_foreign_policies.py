@@ -268,7 +268,7 @@ spec:
     conditions = "  conditions: {all: [{key: '{{ request.operation }}', operator: Equals, value: CREATE}]}\n"
     reason = "admission.yaml:3:18: policy `team`: a PolicyException of Kyverno has conditions, which afflint does not evaluate"
     ran = run(tmp_path, classic() + exempt + conditions, pod())
-    assert (ran.found, [each.partition(";")[0] for each in ran.said]) == ([], [reason])
+    assert (ran.found, [each.partition(";")[0] for each in ran.messages]) == ([], [reason])
 
 
 def test_other_rules_are_named(tmp_path: Path) -> None:

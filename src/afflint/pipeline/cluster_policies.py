@@ -18,13 +18,12 @@ from afflint.checks.policies.policy_compiler import Unknown
 from afflint.checks.registry import CATEGORIES, rules
 from afflint.config.settings import ALL
 from afflint.findings.errors import UserError
-from afflint.findings.finding import NO_FILE, FileId, Finding, Found, Severity
+from afflint.findings.finding import NO_FILE, FileId, Finding, Found, ObjectRef, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.created_pods import created_pod
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifest_reader import manifests_in
-from afflint.kube.manifests import Manifest, Workload, reference
+from afflint.kube.manifests import Manifest, Workload, labels_at, reference
 from afflint.pipeline.map_step import located
 from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
 from afflint.pipeline.source_objects import objects_of
@@ -32,6 +31,7 @@ from afflint.policies.admission_manifests import BINDING, POLICY, AdmissionPolic
 from afflint.policies.kyverno_policies import EXCEPTION
 from afflint.policies.policy_files import Admission, read_admission
 from afflint.source.sources import Source
+from afflint.yaml.document import map_at
 from afflint.yaml.documents import read
 from afflint.yaml.object_fields import kind_of, metadata_of
 from afflint.yaml.prefilter import Reading
@@ -163,7 +163,7 @@ def _results_of_file(evaluator: AdmissionEvaluator, source: Source, reading: Rea
         if about_pods and kind_of(data) != _POD:
             for each in workloads:
                 if each.has_own_template and not (each.kind.kubevirt or each.operated):
-                    for outcome in evaluator.evaluate(created_pod(each.ref, each.template)):
+                    for outcome in evaluator.evaluate(_created_pod(each.ref, each.template)):
                         yield _result_of(outcome, _of_template(outcome, each), base, document, data, f"the pods of {each.title()}: ")
 
 
@@ -192,3 +192,17 @@ def _result_of(
     help_ = f"Change the object so that the expression at {outcome.place} is true."
     match = Match(path, f"{whose}{outcome.message}", help_, severity=outcome.severity)
     return located(outcome.policy, match, base, ref, document, fixing=False)
+
+
+def _created_pod(owner: ObjectRef, template: dict[str, Any]) -> dict[str, Any]:
+    """Return the pod that a controller creates for ``owner`` from a template."""
+    own = metadata_of(template)
+    metadata: dict[str, Any] = {"annotations": own["annotations"]} if isinstance(own.get("annotations"), dict) else {}
+    labels = labels_at(template)
+    if labels:
+        metadata["labels"] = labels
+    if owner.namespace is not None:
+        metadata["namespace"] = owner.namespace
+    metadata["generateName"] = f"{owner.name or ''}-"
+    metadata["ownerReferences"] = [{"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "controller": True}]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": map_at(template, "spec")}

@@ -23,7 +23,8 @@ from afflint.yaml.document import Document, list_at, map_at, text_at
 from afflint.yaml.object_fields import api_version_of, kind_of, name_of
 
 GROUP, POLICY, BINDING = "admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
-_CREATE = "CREATE"
+CREATE = "CREATE"
+"""The operation of the requests that are judged: objects are created."""
 _SEVERITIES: Mapping[str, Severity] = {"Deny": "error", "Warn": "warning", "Audit": "info"}
 
 
@@ -94,7 +95,7 @@ class ResourceRule(NamedTuple):
         """Return whether an object is of such a resource; ``equivalent``: also under another group or version."""
         if self.names and target.name not in self.names:
             return False
-        if "*" not in self.operations and target.operation not in self.operations:
+        if "*" not in self.operations and CREATE not in self.operations:
             return False
         if self.scope != "*" and (self.scope == "Cluster") != target.is_cluster_scoped:
             return False
@@ -121,7 +122,6 @@ class Resource(NamedTuple):
     resource: str
     name: str | None
     namespace: str | None
-    operation: str = _CREATE
 
     @property
     def is_cluster_scoped(self) -> bool:

@@ -18,7 +18,6 @@ from afflint.yaml.document import map_at
 
 _VERSION = re.compile(r"v\d+((alpha|beta)\d+)?|\*")
 _OF_USERS = ("roles", "clusterRoles", "subjects")
-_CREATE = "CREATE"
 OWN_NAMESPACES = frozenset(("kube-system", "kube-public", "kube-node-lease", "kyverno"))
 """The namespaces that Kyverno leaves alone unless it is configured otherwise (the resourceFilters of its chart)."""
 
@@ -29,9 +28,6 @@ class Candidate(NamedTuple):
     data: dict[str, Any]
     namespace: str | None
     namespace_labels: Mapping[str, str] | None
-    operation: str = _CREATE
-    has_no_user: bool = False
-    """Whether the object is part of a test of policies that names no user: then no condition on users holds."""
 
     @property
     def name(self) -> str:
@@ -80,12 +76,8 @@ def _covers(block: dict[str, Any], candidate: Candidate) -> bool:
         partial(_CONDITIONS[field], value, candidate) for field, value in resources.items() if field in _CONDITIONS and value
     ]
     if any(block.get(each) for each in _OF_USERS):
-        conditions.append(_never if candidate.has_no_user else _depends_on_user)
+        conditions.append(_depends_on_user)
     return bool(conditions) and holds_all(conditions)
-
-
-def _never() -> bool:
-    return False
 
 
 def _depends_on_user() -> bool:
@@ -184,8 +176,8 @@ def _selector(selector: Any) -> Selector:
     return parsed
 
 
-def _on_operation(operations: Any, candidate: Candidate) -> bool:
-    return candidate.operation in _texts(operations)
+def _on_creation(operations: Any, _candidate: Candidate) -> bool:
+    return "CREATE" in _texts(operations)
 
 
 _CONDITIONS = {
@@ -196,7 +188,7 @@ _CONDITIONS = {
     "annotations": _annotated,
     "selector": _labelled,
     "namespaceSelector": _in_labelled_namespace,
-    "operations": _on_operation,
+    "operations": _on_creation,
 }
 
 

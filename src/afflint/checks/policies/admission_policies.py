@@ -16,7 +16,7 @@ from afflint.admission.cel_reads import reads_only_metadata
 from afflint.admission.defaults import are_known, with_defaults
 from afflint.checks.policies.accessed_fields import accessed_path, denial_message, depends_on, undecided_placeholder
 from afflint.checks.policies.foreign_scopes import may_select_kind, selects, severity_of
-from afflint.checks.policies.known_cluster import KnownCluster, Object, TestedRequest, resource, unknown_namespace, unknown_params
+from afflint.checks.policies.known_cluster import KnownCluster, Object, resource, unknown_namespace, unknown_params
 from afflint.checks.policies.policy_compiler import ANNOTATION, EVALUATED_BY, TRUTH, CompiledExpression, PolicyCompiler, Unknown
 from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.namedtuples import NamedTuple
@@ -86,19 +86,15 @@ class AdmissionEvaluator:
         objects: Iterable[Object] = (),
         *,
         is_complete: bool = False,
-        test: TestedRequest | None = None,
-        images: Mapping[str, Object] | None = None,
     ) -> None:
         """Compile the policies named ``names``.
 
         ``objects``: further objects, which may be namespaces, parameters, exceptions, or what functions of Kyverno ask for.
-        ``is_complete``: these are all objects of the cluster. ``test``: objects are judged as they are written, for a test of policies, and
-        ``images`` is what it says of images.
+        ``is_complete``: these are all objects of the cluster.
         """
-        self._test = test
         self.unknown: list[Unknown] = []
         known = [*admission.objects, *objects]
-        self._cluster = KnownCluster(known, is_complete=is_complete, test=test, images=images)
+        self._cluster = KnownCluster(known, is_complete=is_complete)
         self._objects = [each for each in known if kind_of(each) == EXCEPTION]
         wanted = frozenset(names)
         first = {(each.name, each.dialect, each.rule): each for each in reversed(admission.policies) if each.name in wanted}
@@ -119,7 +115,7 @@ class AdmissionEvaluator:
 
     def evaluate(self, data: Object) -> Iterator[PolicyDenial | Unknown]:
         """Yield the denials of an object, each once with its greatest severity, and the parts that are not evaluated."""
-        asked = resource(data) if self._test is None else resource(data, self._test.operation)
+        asked = resource(data)
         if asked is None or (asked.group == GROUP and asked.kind in EXEMPT):
             return
         seen: set[PolicyDenial | Unknown] = set()
@@ -127,7 +123,7 @@ class AdmissionEvaluator:
         about = [each for each in self._about(asked.kind) if each.policy.constraints.covers(asked, labels)]
         if not about:
             return
-        stored = with_defaults(data, spec=any(each.reads_spec for each in about)) if self._test is None else data
+        stored = with_defaults(data, spec=any(each.reads_spec for each in about))
         for each in about:
             for result in sorted(self._of_policy(each, asked, labels, stored), key=_rank):
                 key = result._replace(severity="error") if isinstance(result, PolicyDenial) else result
@@ -196,11 +192,7 @@ class AdmissionEvaluator:
                 meant.append(binding)
         try:
             candidate = self._cluster.candidate(stored, asked.namespace)
-            meant = [
-                _with_severity(binding, candidate)
-                for binding in meant
-                if binding.scope is None or selects(binding.scope, candidate, as_written=self._test is not None)
-            ]
+            meant = [_with_severity(binding, candidate) for binding in meant if binding.scope is None or selects(binding.scope, candidate)]
             if meant and self._is_exempt(each, candidate):
                 return
         except UndecidedError as error:
@@ -267,11 +259,6 @@ class AdmissionEvaluator:
             return Unknown(each.policy.name, compiled.expression.place, depends_on(text))
         return PolicyDenial(each.policy.name, severity, path, message, compiled.expression.place, each.policy.rule)
 
-    def _fails_certainly(self, error: EvaluationError, program: Program, given: EvaluationInput) -> bool:
-        if self._test is not None:
-            return error.certain
-        return _fails_in_every_cluster(error, program, given)
-
     def _answer(
         self, each: _CompiledPolicy, severity: Severity, compiled: CompiledExpression, given: EvaluationInput
     ) -> bool | PolicyDenial | Unknown:
@@ -281,7 +268,7 @@ class AdmissionEvaluator:
         except EvaluationError as failed:
             of_variable = given.failure(compiled.program)
             error = of_variable or failed
-            if each.policy.fails_closed and self._fails_certainly(error, compiled.program, given):
+            if each.policy.fails_closed and _fails_in_every_cluster(error, compiled.program, given):
                 reason = f"no such key: {error.word}" if error.is_missing_key and of_variable is None else str(error)
                 message = f"expression '{compiled.expression.text.strip()}' resulted in error: {reason}"
                 return self._denial(each, severity, compiled, given, message)

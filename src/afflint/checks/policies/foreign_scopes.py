@@ -20,11 +20,11 @@ from afflint.yaml.object_fields import kind_of, metadata_of
 Scope = KyvernoScope | GatekeeperScope
 
 
-def selects(scope: Scope, candidate: Candidate, *, as_written: bool = False) -> bool:
-    """Return whether a policy applies to an object. ``as_written``: as in tests of policies. Raises UndecidedError."""
+def selects(scope: Scope, candidate: Candidate) -> bool:
+    """Return whether a policy applies to an object. Raises UndecidedError."""
     if isinstance(scope, GatekeeperScope):
-        return _selects_for_gatekeeper(scope, candidate, as_written=as_written)
-    if candidate.namespace in OWN_NAMESPACES and not as_written:
+        return _selects_for_gatekeeper(scope, candidate)
+    if candidate.namespace in OWN_NAMESPACES:
         return False
     if scope.namespace is not None and candidate.namespace is not None and scope.namespace != candidate.namespace:
         return False
@@ -58,8 +58,8 @@ def _unknown_namespace() -> UndecidedError:
     return UndecidedError("it depends on the namespace, which the object does not set")
 
 
-def _selects_for_gatekeeper(scope: GatekeeperScope, candidate: Candidate, *, as_written: bool) -> bool:
-    is_namespaced = candidate.namespace is not None if as_written else not _is_cluster_scoped(candidate)
+def _selects_for_gatekeeper(scope: GatekeeperScope, candidate: Candidate) -> bool:
+    is_namespaced = not _is_cluster_scoped(candidate)
     ref = reference(candidate.data)
     group, kind = (ref.api_version or "").rpartition("/")[0], ref.kind or ""
     if scope.kinds and not any(_is_any(groups, group) and _is_any(kinds, kind) for groups, kinds in scope.kinds):

@@ -11,10 +11,9 @@ from typing import Any
 from afflint.admission.api_resources import resource_of
 from afflint.admission.cel import EvaluationInput, Program
 from afflint.admission.cel_kyverno import NotKnownError
-from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifests import labels_at, reference
 from afflint.kube.selectors import NAMESPACE_NAME, Selector, matches
-from afflint.policies.admission_manifests import AdmissionPolicy, Binding, MatchConstraints, Params, Resource
+from afflint.policies.admission_manifests import CREATE, AdmissionPolicy, Binding, MatchConstraints, Params, Resource
 from afflint.policies.kyverno_matching import Candidate, selects_unknown_namespace
 from afflint.policies.undecided import UndecidedError
 from afflint.yaml.document import map_at
@@ -23,32 +22,13 @@ from afflint.yaml.object_fields import api_version_of, kind_of
 Object = dict[str, Any]
 
 
-class TestedRequest(NamedTuple):
-    """The request of a test of policies: an operation, and the user, if known."""
-
-    operation: str = "CREATE"
-    user: Mapping[str, Any] | None = None
-
-
 class KnownCluster:
     """The objects of a cluster among the manifests, which may be namespaces or parameters."""
 
-    def __init__(
-        self,
-        objects: Iterable[Object],
-        *,
-        is_complete: bool = False,
-        test: TestedRequest | None = None,
-        images: Mapping[str, Object] | None = None,
-    ) -> None:
-        """``is_complete``: the manifests contain all objects of the cluster. ``test``: the request of a test of policies.
-
-        ``images``: what a test says of images, by their names.
-        """
-        self._images = images or {}
+    def __init__(self, objects: Iterable[Object], *, is_complete: bool = False) -> None:
+        """``is_complete``: the manifests contain all objects of the cluster."""
         self._objects = [*objects]
         self._is_complete = is_complete
-        self._is_test, self._request = test is not None, test or TestedRequest()
         self._namespaces = {ref.name: each for each in self._objects if (ref := reference(each)).kind == "Namespace" and ref.name}
         self._params: dict[tuple[str, str], list[Object]] = {}
 
@@ -94,7 +74,7 @@ class KnownCluster:
         """Return an object with the labels of its namespace, for policies of Kyverno and Gatekeeper."""
         known = self._namespaces.get(namespace or "")
         labels = None if known is None else {**labels_at(known), NAMESPACE_NAME: namespace or ""}
-        return Candidate(data, namespace, labels, self._request.operation, self._is_test and self._request.user is None)
+        return Candidate(data, namespace, labels)
 
     def get(self, api_version: str, resource: str, namespace: str, name: str) -> Object:
         """Return an object, as ``resource.Get`` does. Raises NotKnownError, and ValueError if it certainly does not exist."""
@@ -112,12 +92,6 @@ class KnownCluster:
             raise NotKnownError(f"it needs all `{resource}`, and the manifests may not be all; set `complete: true` if they are")
         found = [each for each in self._resources(api_version, resource, namespace) if labels.items() <= labels_at(each).items()]
         return {"apiVersion": api_version, "kind": "List", "items": found}
-
-    def image(self, name: str) -> Object:
-        """Return what is known of an image, as ``image.GetMetadata`` does. Raises NotKnownError."""
-        if name not in self._images:
-            raise NotKnownError("`image.GetMetadata` needs a network")
-        return {"resolvedImage": "", "registry": "", "repository": "", **self._images[name]}
 
     def _resources(self, api_version: str, resource: str, namespace: str) -> Iterator[Object]:
         group = api_version.rpartition("/")[0]
@@ -140,10 +114,6 @@ class KnownCluster:
         Raises EvaluationError if the object is too large.
         """
         values: dict[str, Any] = {"object": stored, "oldObject": None, "params": params, "request": request(asked), **(more or {})}
-        if self._request.operation == "UPDATE":
-            values["oldObject"] = stored
-        if self._request.user is not None:
-            values["request"]["userInfo"] = self._request.user
         known = self._namespaces.get(asked.namespace or "")
         if asked.is_cluster_scoped or asked.kind == "Namespace":
             values["namespaceObject"] = None
@@ -170,13 +140,13 @@ def unknown_params(binding: Binding) -> str:
     return f"the parameters that `{binding.name}` refers to are not among the manifests"
 
 
-def resource(data: Object, operation: str = "CREATE") -> Resource | None:
+def resource(data: Object) -> Resource | None:
     """Return the resource of an object that is created, or None if it has no apiVersion or kind."""
     ref = reference(data)
     if ref.api_version is None or ref.kind is None:
         return None
     group, _, number = ref.api_version.rpartition("/")
-    return Resource(group, number, ref.kind, resource_of(ref.kind), ref.name, ref.namespace, operation)
+    return Resource(group, number, ref.kind, resource_of(ref.kind), ref.name, ref.namespace)
 
 
 def request(asked: Resource) -> Object:
@@ -185,4 +155,4 @@ def request(asked: Resource) -> Object:
     resource = {"group": asked.group, "version": asked.version, "resource": asked.resource}
     named = {"name": asked.name or "", **({"namespace": asked.namespace} if asked.namespace is not None else {})}
     more = {"kind": kind, "requestKind": kind, "resource": resource, "requestResource": resource}
-    return {**more, "operation": asked.operation, "dryRun": False, "options": {}, **named}
+    return {**more, "operation": CREATE, "dryRun": False, "options": {}, **named}
