@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations, islice
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from afflint.controllers.pod_source import PodSource, Virtualization
 from afflint.findings.errors import UserError
 from afflint.kube.node_labels import ZONE as ZONE_KEY
 from afflint.placement.plan import RolloutEffect
 from afflint.placement.planner import make_plan
+from afflint.placement.rolling_states import _choices
 from afflint.placement.rollouts import ClusterSettings, Rollouts
 from afflint.placement.schedule import build_schedule
 from afflint.report.place.rollout_words import rollout_lines
 from cluster_objects import HOST, ZONE, Object, node, pod, zoned
+from growth import calls
 from workload_objects import apart_by, inventory, pod_source
 
 
@@ -273,3 +278,20 @@ def test_the_example_of_the_usual_end_comes_before_the_rare_one() -> None:
     assert effect.rare
     lines = [line.partition(" ")[0].strip(":,") for line in rollout_lines(effect, ZONE_KEY)]
     assert lines[-2:] == ["for", "rarely"]
+
+
+@given(sizes=st.lists(st.integers(1, 3), min_size=1, max_size=5), data=st.data())
+def test_choices_of_pods_are_the_combinations_that_differ_by_group(sizes: list[int], data: st.DataObject) -> None:
+    members = [(group, number) for group, size in enumerate(sizes) for number in range(size)]
+    number = data.draw(st.integers(1, len(members)))
+    first: dict[object, tuple[int, ...]] = {}
+    for chosen in combinations(range(len(members)), number):
+        first.setdefault(tuple([members[each][0] for each in chosen]), chosen)
+    groups = [[index for index, (group, _) in enumerate(members) if group == each] for each in range(len(sizes))]
+    assert list(_choices(groups, number)) == [*first.values()]
+
+
+def test_few_of_many_choices_are_found_at_once() -> None:
+    """All choices of 100 of 200 pods would take longer than the universe exists."""
+    groups = [[number, number + 1] for number in range(0, 200, 2)]
+    assert calls(lambda: [*islice(_choices(groups, 100), 24)]) < 100_000

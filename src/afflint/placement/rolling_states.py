@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import islice
 
 from afflint.controllers.rollouts import RollingUpdate
 from afflint.findings.namedtuples import NamedTuple
@@ -173,12 +173,12 @@ class RollingStates(RolloutStates[RollingState]):
         ranked = sorted(state.old, key=rank)
         last = rank(ranked[number - 1])
         certain = [each for each in ranked[:number] if rank(each) != last]
-        seen: set[object] = set()
-        for chosen in combinations([each for each in ranked if rank(each) == last], number - len(certain)):
-            kind = tuple(sorted([self._class(each) for each in chosen]))
-            if kind not in seen and len(seen) < _MOST_CHOICES:
-                seen.add(kind)
-                yield tuple(sorted((*certain, *chosen)))
+        alike: dict[object, list[int]] = {}
+        for each in ranked:
+            if rank(each) == last:
+                alike.setdefault(self._class(each), []).append(each)
+        for chosen in islice(_choices([*alike.values()], number - len(certain)), _MOST_CHOICES):
+            yield tuple(sorted((*certain, *chosen)))
 
     def _class(self, one: int) -> tuple[int, int, bool]:
         """Return what distinguishes an old pod from others."""
@@ -192,6 +192,27 @@ class RollingStates(RolloutStates[RollingState]):
 
     def _nodes_of(self, indexes: Sequence[int]) -> Nodes:
         return tuple(sorted([node for each in indexes if (node := self.old[each].node) is not None]))
+
+
+def _choices(groups: Sequence[Sequence[int]], number: int) -> Iterator[tuple[int, ...]]:
+    """Yield the choices of members that differ in how many each group has: most of the first group first."""
+    sizes = [len(group) for group in groups]
+    counts, left = [0] * len(groups), number
+    at = -1
+    while True:
+        for later in range(at + 1, len(groups)):
+            counts[later] = min(left, sizes[later])
+            left -= counts[later]
+        yield tuple([each for group, count in zip(groups, counts, strict=True) for each in group[:count]])
+        at, room = len(groups) - 1, 0
+        while at >= 0 and not (counts[at] and room):
+            room += sizes[at] - counts[at]
+            left += counts[at]
+            at -= 1
+        if at < 0:
+            return
+        counts[at] -= 1
+        left += 1
 
 
 def _with_ready(state: RollingState, node: int) -> RollingState:
