@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -13,7 +14,9 @@ from afflint.controllers.pod_source import PodSource
 from afflint.placement.plan import DisruptionEffect, Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.placement.preemption import Priorities
+from afflint.placement.schedule import build_schedule
 from afflint.placement.upgrade_pools import UpgradeRequest
+from afflint.scheduler.pods import Pod
 from afflint.scheduler.preemption import Rank
 from cluster_objects import ZONE, Object, app
 from random_orders import drawn_cluster
@@ -74,6 +77,27 @@ def test_the_removal_after_a_failure_is_that_of_both_together() -> None:
         removed = question.effect(lose=nodes).removed
         if removed is not None:
             assert effects(removed) == effects(question.effect(lose=nodes, remove=nodes, together=True))
+
+
+def _dumped(pod: Pod, node: str, spec: Mapping[str, Any]) -> Object:
+    assert pod.controller is not None
+    owner = dict(zip(("apiVersion", "kind", "name"), pod.controller, strict=True), controller=True)
+    metadata = {"name": pod.name, "namespace": pod.namespace, "labels": dict(pod.labels), "ownerReferences": [owner]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**spec, "nodeName": node}, "status": {"phase": "Running"}}
+
+
+def test_a_plan_with_the_pods_of_a_plan_leaves_them_where_they_are() -> None:
+    compared = 0
+    for seed in SEEDS:
+        nodes, pod_sources = drawn_cluster(Random(seed))
+        pod_sources = [each for each in pod_sources if each.kind in ("Deployment", "StatefulSet")]
+        placed = build_schedule(inventory(nodes), pod_sources).workloads
+        pods = [_dumped(pod, each.nodes[pod.key], each.pod_source.pod) for each in placed for pod in each.pods if pod.key in each.nodes]
+        found = make_plan(inventory(nodes, pods=pods), pod_sources)
+        before = {(each.pod_source.key, pod.name): each.nodes.get(pod.key) for each in placed for pod in each.pods}
+        assert {(each.key, replica.pod): replica.node for each in found.workloads for replica in each.replicas} == before
+        compared += len(pods)
+    assert compared > len(SEEDS)
 
 
 def test_a_zone_that_can_be_drained_can_be_upgraded_at_once_and_the_same_pods_move() -> None:
