@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from checkout import ROOT
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
@@ -230,3 +232,17 @@ def test_a_budget_that_blocks_a_drain_is_reported_with_the_replicas_of_the_overl
     assert checking.messages(*words) == []
     write({"overlays/prod/kustomization.yaml": "resources: [../../base]\n"})
     assert [each.partition(" ")[0] for each in checking.messages(*words)] == ["base/budget.yaml:5:17"]
+
+
+@pytest.mark.parametrize("example", ["shop", "customapp-typo", "customapp"])
+def test_a_kustomization_that_only_lists_files_has_the_findings_of_the_files(checking: Checking, example: str) -> None:
+    files = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples" / example).glob("*.yaml"))}
+    write({**files, "kustomization.yaml": f"resources: [{', '.join(files)}]\n"})
+    plain, rendered = json.loads(checking("--format", "json"))["findings"], checking.report()["findings"]
+    assert list(map(_at_place, rendered)) == list(map(_at_place, plain))
+    assert plain or example == "customapp"
+
+
+def _at_place(finding: dict[str, Any]) -> dict[str, Any]:
+    """A finding without what only one of the two runs has: the roots, and fixes of plain files."""
+    return {key: finding[key] for key in ("rule", "severity", "message", "file", "line", "column", "field")}
