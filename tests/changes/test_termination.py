@@ -29,8 +29,14 @@ def started(folder: Path, temporary: Path, program: str) -> subprocess.Popen[byt
     history = History(folder / "repository")
     history.commit({f"{number}.yaml": f"a: {number}\n" for number in range(3)})
     environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(temporary)}
+    # With nohup, the tests ignore SIGHUP, and so would the program that they start.
     run = subprocess.Popen(
-        [sys.executable, "-m", "afflint", "diff", "HEAD"], cwd=history.root, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-m", "afflint", "diff", "HEAD"],
+        cwd=history.root,
+        env=environment,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     while not (folder / "running").exists() or not (folder / "running").read_text().strip():
         assert run.poll() is None, run.communicate()
@@ -41,8 +47,17 @@ def started(folder: Path, temporary: Path, program: str) -> subprocess.Popen[byt
 def is_running(process: int) -> bool:
     try:
         return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def ends(process: int) -> bool:
+    """Whether a process that was killed ends; that takes a moment."""
+    for _ in range(5_000):
+        if not is_running(process):
+            return True
+        time.sleep(0.02)
+    return False
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -56,7 +71,7 @@ def test_a_signal_removes_the_files_of_the_commit_and_ends_git(tmp_path: Path, n
     assert run.returncode == 128 + number
     assert (output, errors.strip()) == (b"", b"")
     assert not list(temporary.iterdir())
-    assert not is_running(int((tmp_path / "running").read_text()))
+    assert ends(int((tmp_path / "running").read_text()))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a program with the one that has started it")
@@ -66,12 +81,7 @@ def test_git_ends_even_if_afflint_is_killed_and_the_next_run_removes_its_files(t
     run = started(tmp_path, temporary, "exec sleep 1000")
     run.kill()
     run.communicate()
-    git = int((tmp_path / "running").read_text())
-    for _ in range(500):
-        if not is_running(git):
-            break
-        time.sleep(0.02)
-    assert not is_running(git)
+    assert ends(int((tmp_path / "running").read_text()))
     left = list(temporary.iterdir())
     assert left
     monkeypatch.setattr(temporary_folders, "_NEW", -1)
