@@ -18,9 +18,9 @@ from afflint.placement.schedule import build_schedule
 from afflint.placement.upgrade_pools import UpgradeRequest
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.preemption import Rank
-from cluster_objects import ZONE, Object, app
+from cluster_objects import HOST, ZONE, Object, app, node, zoned
 from random_orders import drawn_cluster
-from workload_objects import inventory
+from workload_objects import inventory, pod_source
 
 SEEDS = range(150)
 
@@ -115,3 +115,14 @@ def test_a_zone_that_can_be_drained_can_be_upgraded_at_once_and_the_same_pods_mo
                 moved = {(replica.workload, replica.pod) for replica in upgrade.replicas}
                 assert {(move.workload, move.pod) for move in drain.moves} == moved
     assert drained > len(SEEDS) / 2
+
+
+def test_events_and_moves_name_the_same_seconds() -> None:
+    """Pods that tolerate an unreachable node for longer are replaced later, also where they are simulated at once."""
+    unreachable = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}
+    web, api = pod_source("web", replicas=1), pod_source("api", replicas=1, tolerations=[unreachable])
+    nodes = [*zoned(n1=""), node("n2", {HOST: "n2"}, taints=["spare:PreferNoSchedule"])]
+    (loss,) = make_plan(inventory(nodes), [web, api], asked=DisruptionRequest(lose=["n1"])).losses
+    seconds = {event.pod[1]: event.at for event in loss.events if event.pod is not None and event.what == "scheduled"}
+    assert seconds == {move.pod: move.after for move in loss.moves}
+    assert sorted(seconds.values()) == [350, 650]

@@ -49,6 +49,8 @@ class ClusterState:
         self.placed: dict[PodKey, str] = {}
         self.after: dict[PodKey, int] = {}
         """After how many seconds a new pod is scheduled and has its volumes, at the earliest; not for pods that are replaced at once."""
+        self.deleted: dict[PodKey, int] = {}
+        """After how many seconds a pod on an unreachable node is deleted, so that another is created."""
         self.late: set[PodKey] = set()
         """The pods that are scheduled only when the scheduler retries pods that no event has made schedulable."""
         self.migrated: dict[PodKey, str] = {}
@@ -70,7 +72,10 @@ class ClusterState:
 
     def record(self, what: EventKind, node: str, pod: PodKey | None = None, cause: str = "") -> None:
         """Add an event to the log."""
-        self.log.append(ClusterEvent(self.now, what, node, pod, cause))
+        at = self.now
+        if what == "scheduled" and pod is not None:
+            at = max(at, self.deleted.get(pod, 0)) + (RETRY if pod in self.late else 0)
+        self.log.append(ClusterEvent(at, what, node, pod, cause))
 
     # --- nodes ---------------------------------------------------------------------------------------------------------
 
@@ -99,6 +104,7 @@ class ClusterState:
         self.placed.pop(pod.key, None)
         self.migrated.pop(pod.key, None)
         self.after.pop(pod.key, None)
+        self.deleted.pop(pod.key, None)
         if end is None:
             self.ended.pop(pod.key, None)
             self.recreated[pod.key] = pod

@@ -39,7 +39,7 @@ def effect(state: ClusterState, what: str, nodes: Sequence[str], action: Action,
         tuple(state.notes),
         left=left,
         preempted=_preempted(state),
-        events=tuple(state.log),
+        events=tuple(sorted(state.log, key=lambda event: event.at)),
     )
 
 

@@ -77,7 +77,9 @@ class NodeLifecycle:
                 state.cluster.bind(terminating(pod), where[pod.key])
                 if pod.key in recreated:
                     state.replace(pod, where[pod.key], None)
-                    state.after[pod.key] = _SILENCE + (pod.toleration_seconds or 0) + self._detaching(pod)
+                    until = _SILENCE + (pod.toleration_seconds or 0)
+                    state.after[pod.key] = until + self._detaching(pod)
+                    state.deleted[pod.key] = start + until
             state.schedule_missing(while_others_end=False, again_later=number < len(batches))
 
     def batches(self, nodes: Sequence[str], deleted: Sequence[Pod]) -> dict[int, list[Pod]]:

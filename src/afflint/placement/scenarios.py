@@ -58,7 +58,7 @@ class Scenarios:
         self._evictions = evictions
         self._nodes = NodeLifecycle(evictions.schedule_index)
 
-    def simulate(self, stages: Sequence[Stage], action: Action = "together") -> DisruptionEffect:
+    def simulate(self, stages: Sequence[Stage]) -> DisruptionEffect:
         """Simulate the stages, each in the state that the one before it leaves. Nodes that fail do so at the same time."""
         state = ClusterState(self._evictions)
         lost = _nodes_of(stages, "lose")
@@ -71,7 +71,7 @@ class Scenarios:
         if removed:
             pod_garbage.remove(state, removed)
         what = "; ".join(f"{stage.action} {stage.what}" for stage in stages)
-        return effect(state, what, _nodes_of(stages), action, frozenset((*lost, *removed)))._replace(stages=tuple(stages))
+        return effect(state, what, _nodes_of(stages), "together", frozenset((*lost, *removed)))._replace(stages=tuple(stages))
 
     def lose(self, failure: Disruption) -> DisruptionEffect:
         """Simulate the failure of nodes, and their removal after it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from afflint.controllers.pod_replacement import BY_NODE, NEVER, PodReplacement, pod_replacement_of_owner
 from afflint.findings.namedtuples import NamedTuple
@@ -16,9 +15,6 @@ from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedu
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
-
-if TYPE_CHECKING:
-    pass
 
 HELD = "the pod stays on its node until the node recovers or is removed"
 NOT_RECREATED = "the pod is not recreated: it has no controller"
@@ -49,7 +45,6 @@ class ScheduleIndex:
         self.daemons = {
             key: frozenset(placed.nodes.values()) for key, placed in self.by_key.items() if placed.pod_source.daemon and placed.nodes
         }
-        self.owned = {pod.key: pod for placed in schedule.workloads for pod in placed.pods}
         self.titles = {identity: placed.pod_source.key for identity, placed in self.owners.items()}
         self.waiting = [
             pod
