@@ -82,8 +82,8 @@ EQUIVALENT: frozenset[tuple[str, str, str, str]] = frozenset(
         # The order of labels means nothing.
         ("inventory/node_files.py", "with_kubelet_labels", "reverse the order", "sorted(KUBELET_LABELS.keys() & set(asked) - carried)"),
         # The pods of a run with pools have a spec.
-        ("inventory/pool_view.py", "_asked_by_selector", "drop operand 2", "pods.spec or {}"),
-        ("inventory/pool_view.py", "_asked_by_terms", "drop operand 2", "pods.spec or {}"),
+        ("checks/pool_view.py", "_asked_by_selector", "drop operand 2", "pods.spec or {}"),
+        ("checks/pool_view.py", "_asked_by_terms", "drop operand 2", "pods.spec or {}"),
         # Terms are always those of a template.
         (
             "inventory/undecidable.py", "_drawn_elsewhere", "drop operand 1",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from afflint.findings.finding import NO_OBJECT, Site
-from afflint.inventory.pool_files import Pools
-from afflint.inventory.pool_nodes import UnknownPoolError, classes_of, growing
+from afflint.inventory.node_classes import UnknownPoolError, classes_of, growing
 from afflint.kube.taints import Taint
 from afflint.pools.pool import Pool, PoolPart, PoolTaint
+from afflint.pools.references import Pools
 
 BASE = Pool("workers", "NodePool", Site(0, 0, ()), NO_OBJECT, (), "own")
 

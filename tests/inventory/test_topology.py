@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 
+from afflint.checks.cluster_view import ClusterView
+from afflint.checks.topology import KnownTopology
 from afflint.findings.finding import NO_OBJECT, Site
 from afflint.index.facts import Pods
-from afflint.inventory.cluster_view import ClusterView
 from afflint.inventory.node_files import read_nodes
-from afflint.inventory.topology import KnownTopology
 from afflint.kube.selectors import Requirement
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import default_settings

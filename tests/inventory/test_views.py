@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 
+from afflint.checks.cluster_view import ClusterView, keeps_apart
 from afflint.findings.finding import NO_OBJECT, Site
-from afflint.inventory.cluster_view import ClusterView, keeps_apart
+from afflint.inventory.node_classes import classes_of
 from afflint.inventory.node_files import read_nodes
-from afflint.inventory.pool_nodes import classes_of
 from afflint.kube.selectors import Requirement, Selector
 from afflint.kube.taints import COMPARISON_GATE
 from afflint.pipeline.files import Files

@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 
 from afflint import config
+from afflint.inventory.node_classes import UnknownPoolError
 from afflint.inventory.node_files import NodeFileError
-from afflint.inventory.pool_nodes import UnknownPoolError
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.pipeline.session import Session

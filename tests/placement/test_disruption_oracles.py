@@ -11,9 +11,9 @@ import pytest
 
 from afflint.controllers.budgets import read_budget
 from afflint.controllers.pod_source import PodSource
+from afflint.inventory.inventory import Priorities
 from afflint.placement.plan import DisruptionEffect, Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
-from afflint.placement.preemption import Priorities
 from afflint.placement.schedule import build_schedule
 from afflint.placement.upgrade_pools import UpgradeRequest
 from afflint.scheduler.pods import Pod

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from afflint.controllers.pod_source import PodSource
+from afflint.inventory.node_classes import NodeClass
 from afflint.kube.taints import Taint
 from afflint.placement import proofs
 from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.failures import failures
-from afflint.placement.node_classes import NodeClass
 from afflint.placement.order_search import contending_workloads
 from afflint.placement.schedule import build_schedule
 from cluster_objects import HOST, ZONE, Object, app, spread, term, together, zoned

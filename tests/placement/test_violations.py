@@ -8,9 +8,9 @@ import pytest
 
 from afflint.controllers.evictions import Eviction
 from afflint.controllers.observed_workloads import observed_workloads
+from afflint.inventory.inventory import Inventory
 from afflint.placement.plan import Violation
 from afflint.placement.planner import make_plan
-from afflint.placement.schedule import Inventory
 from cluster_objects import HOST, ZONE, Object, apart, node, together, zoned
 from cluster_objects import pod as plain_pod
 from workload_objects import VMI, inventory, pod_source

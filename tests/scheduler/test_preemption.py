@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from naive_scheduler import NaiveScheduler
 
 from afflint.kube.selectors import Selector, parse_label_selector
-from afflint.scheduler.cluster import Cluster, SettledPlacements
+from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey
-from afflint.scheduler.preemption import Allowance, PreemptingRun, Preemption, Rank, preempt
+from afflint.scheduler.preemption import Allowance, PreemptingQueue, Preemption, Rank, preempt
 from cluster_objects import HOST, REQUIRED, ZONE, Object, app, node, pod, term
 
 Ranked = tuple[Object, int, str]
@@ -323,12 +323,14 @@ def test_a_run_remembers_the_victims_of_nodes_that_have_not_changed(
         waiting.append(_with_port(asks(f"high-{number}", size, labels={"app": label}, **_spec(kind)), port))
         ranks["default", f"high-{number}"] = Rank(priority)
 
-    def settled() -> tuple[SettledPlacements, list[tuple[str, str, str]]]:
+    def settled() -> tuple[object, ...]:
         cluster = Cluster(nodes, running, resources=True)
-        run = PreemptingRun(cluster, [cluster.read(each) for each in waiting], Everyone(ranks))
-        return run.run().settled, [(each.pod.name, each.node, each.by.name) for each in run.victims.values()]
+        queue = PreemptingQueue(cluster, [cluster.read(each) for each in waiting], Everyone(ranks))
+        queue.run()
+        victims = [(each.pod.name, each.node, each.by.name) for each in queue.victims.values()]
+        return queue.placements, queue.unschedulable, victims
 
     remembered = settled()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PreemptingRun, "_known_victims", lambda *_: None)
+        patch.setattr(PreemptingQueue, "_known_victims", lambda *_: None)
         assert settled() == remembered

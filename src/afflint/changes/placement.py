@@ -18,6 +18,7 @@ from afflint.controllers.pod_source import NOWHERE, PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, summarize_names
 from afflint.index.facts import Pods
+from afflint.inventory.inventory import Inventory
 from afflint.kube.node_labels import HOSTNAME, ZONE, domain_noun
 from afflint.kube.selectors import Malformed, describe_briefly
 from afflint.pipeline.place_inputs import PlaceInputs
@@ -30,7 +31,7 @@ from afflint.placement.planner import make_plan
 from afflint.placement.proofs import migration_blocked
 from afflint.placement.rejections import Rejections, running_pod_index
 from afflint.placement.scenarios import Scenarios
-from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, build_schedules, start
+from afflint.placement.schedule import PlacedWorkload, Schedule, build_schedules, start
 from afflint.placement.schedule_index import ScheduleIndex
 from afflint.placement.workload_plans import preferences_of
 from afflint.report.changes.model import Direction, PlacementChanges, PlacementEffect, WorkloadChange

@@ -6,13 +6,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from afflint.checks.cluster_view import ClusterView, is_open, keeps_apart
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
 from afflint.findings.finding import ObjectRef, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import MOST_NAMED, nearest, pluralize, quoted, summarize_names
 from afflint.findings.similarity import Slips
 from afflint.index.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, SelectorRef
-from afflint.inventory.cluster_view import ClusterView, is_open, keeps_apart
 from afflint.inventory.node_files import NodeFact
 from afflint.kube.constraints import constraints_of
 from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, LabelPlace, label_places

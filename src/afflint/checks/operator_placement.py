@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from afflint.checks.cluster_view import ClusterView
 from afflint.checks.match import CrossManifestMatch, Match
 from afflint.constraints.nodes import Alternative, parse_node_constraints
 from afflint.findings.paths import Path
 from afflint.findings.phrases import did_you_mean, nearest, pluralize, quoted
 from afflint.index.facts import Pods
 from afflint.index.scheduler_configurations import SchedulerConfiguration
-from afflint.inventory.cluster_view import ClusterView
 from afflint.inventory.scheduler_profiles import profiles_of
 from afflint.kube.kinds import NODE_MAINTENANCE
 from afflint.kube.scheduler_fields import added_constraints

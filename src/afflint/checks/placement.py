@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.admission.pod_admission import given_labels
+from afflint.checks.cluster_view import AS_ORDERED, ClusterView, FailureDomain, is_open, keeps_apart
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target, inserting
 from afflint.controllers.evictions import eviction_of, has_assumed_strategy
 from afflint.controllers.pod_source import PRIORITY_FIELDS, PodSource
@@ -13,7 +14,6 @@ from afflint.findings.finding import Severity
 from afflint.findings.paths import Path
 from afflint.findings.phrases import MOST_NAMED, join_words, pluralize, quoted, summarize_names
 from afflint.index.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, SelectorRef
-from afflint.inventory.cluster_view import AS_ORDERED, ClusterView, FailureDomain, is_open, keeps_apart
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word
 from afflint.placement import order_search, proofs
 from afflint.placement.disruption_budgets import BudgetStatus

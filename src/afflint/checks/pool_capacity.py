@@ -7,12 +7,12 @@ from functools import cache
 from itertools import islice
 
 from afflint.checks.match import CrossManifestMatch, RelatedPlace, Target
+from afflint.checks.pool_view import PoolRequirements, PoolView
 from afflint.checks.pools import pools_for, pools_open_to
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import MOST_NAMED, pluralize, quoted, summarize_names
 from afflint.index.facts import Pods
 from afflint.inventory.node_files import NodeFact
-from afflint.inventory.pool_view import PoolRequirements, PoolView
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, HOSTNAME, MASTER, ZONE
 from afflint.kube.taints import Taint, first_untolerated
 from afflint.pools.matching import PoolLabels

@@ -9,12 +9,12 @@ from functools import cache
 
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.checks.nodes import likely_typos
+from afflint.checks.pool_view import PoolRequirements, PoolView
 from afflint.constraints.nodes import NodeRequirement
 from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import MOST_NAMED, nearest, quoted, summarize_names
 from afflint.findings.similarity import is_likely_typo
-from afflint.inventory.pool_view import PoolRequirements, PoolView
 from afflint.kube.node_labels import INSTANCE_TYPE, ROLES, is_well_known
 from afflint.kube.selectors import Requirement, describe
 from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, first_untolerated, tolerates

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from afflint.checks.cluster_view import ClusterView
 from afflint.checks.constraint_selectors import has_placeholder
 from afflint.checks.match import CrossManifestMatch, Match
 from afflint.checks.nodes import none_of
@@ -15,7 +16,6 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import did_you_mean, quoted, summarize_names
 from afflint.findings.similarity import is_likely_typo
 from afflint.index.facts import Pods
-from afflint.inventory.cluster_view import ClusterView
 from afflint.inventory.node_files import KUBELET_LABELS
 from afflint.kube.constraints import constraints_of
 from afflint.kube.node_labels import deprecated, is_set_on_any_node, is_well_known, suggested_label

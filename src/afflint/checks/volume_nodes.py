@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.checks import persistent_volumes
+from afflint.checks.cluster_view import ClusterView, keeps_apart
 from afflint.checks.match import CrossManifestMatch, Match, Target
 from afflint.checks.nodes import none_of
 from afflint.checks.volume_capacity import allowed_place, allowed_zones, pending_words
@@ -14,7 +15,6 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import nearest, quoted, summarize_names
 from afflint.findings.similarity import is_likely_typo
 from afflint.index.storage import StorageObject, usable_nodes
-from afflint.inventory.cluster_view import ClusterView, keeps_apart
 from afflint.kube.node_labels import DEPRECATED, ZONE
 from afflint.kube.node_requirements import equivalent_keys
 from afflint.kube.selectors import Requirement, Selector, describe, is_met, matches, parse_expression

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from afflint.controllers.pod_source import PodSource
 from afflint.kube.added_labels import POD_TEMPLATE_HASH, ROLLOUT_HASH
-from afflint.yaml.document import text_at
-from afflint.yaml.object_fields import kind_of, metadata_of
+from afflint.scheduler.pods import PodKey
+from afflint.yaml.document import maps_at, text_at
+from afflint.yaml.object_fields import kind_of, metadata_of, name_of, namespace_of
 
 
 def running_pods_of(pod_sources: Sequence[PodSource], pods: Iterable[object]) -> dict[str, list[int]]:
@@ -127,3 +128,14 @@ _INTERMEDIATE_OWNERS = {
     "VirtualMachineInstanceReplicaSet": ("VirtualMachineInstance", "[a-z0-9]{5}"),
     "VirtualMachinePool": ("VirtualMachineInstance", "-[0-9]+"),
 }
+
+
+def unready_pods(pods: Iterable[object]) -> dict[PodKey, str]:
+    """Return the pods whose condition `Ready` is not true, with their phases. ``pods`` are pods as parsed; others may not tell."""
+    found = {}
+    for pod in pods:
+        ready = next((each.get("status") for each in maps_at(pod, "status", "conditions") if each.get("type") == "Ready"), "True")
+        if ready != "True":
+            namespace = namespace_of(pod) or "default"
+            found[namespace, name_of(pod)] = text_at(pod, "status", "phase")
+    return found

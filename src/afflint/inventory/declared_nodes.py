@@ -15,10 +15,10 @@ from afflint.controllers.launcher_selectors import launcher_of
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words
+from afflint.inventory.inventory import Inventory
+from afflint.inventory.node_classes import NodeClass
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact
 from afflint.kube.selectors import Requirement
-from afflint.placement.node_classes import NodeClass
-from afflint.placement.schedule import Inventory
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.nodes import Node
 from afflint.yaml.document import map_at, maps_at

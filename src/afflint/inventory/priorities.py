@@ -17,7 +17,7 @@ from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.object_fields import api_version_of, kind_of, metadata_of, name_of
 
 if TYPE_CHECKING:
-    from afflint.placement.preemption import Priorities
+    from afflint.inventory.inventory import Priorities
 
 PRIORITY_CLASS = "PriorityClass"
 _GROUP = "scheduling.k8s.io/"
@@ -86,8 +86,8 @@ def priorities_of(pod_sources: Iterable[PodSource], pods: Sequence[object], budg
     known = {each.priority for each in pod_sources if each.priority is not None}.union(priority for priority, _ in stored.values())
     if len(known) < 2:
         return None
-    from afflint.placement.disruption_budgets import unready_pods
-    from afflint.placement.preemption import Priorities
+    from afflint.controllers.running_pods import unready_pods
+    from afflint.inventory.inventory import Priorities
     from afflint.scheduler.preemption import Rank
 
     return Priorities({key: Rank(*each) for key, each in stored.items()}, budgets, unready_pods(pods))

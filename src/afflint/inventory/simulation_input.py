@@ -17,12 +17,12 @@ from afflint.index.facts import Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.admission import after_admission
 from afflint.inventory.declared_nodes import NOTHING, ExpectedLabels, expected_labels, with_expected_labels
+from afflint.inventory.inventory import Inventory
+from afflint.inventory.node_classes import NodeClass
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, with_kubelet_labels
 from afflint.inventory.scheduler_profiles import NO_PROFILES, profiles_of
 from afflint.inventory.undecidable import undecidable_workloads
 from afflint.inventory.virtual_machines import with_virtualization
-from afflint.placement.node_classes import NodeClass
-from afflint.placement.schedule import Inventory
 from afflint.scheduler.namespaces import Namespace, namespace_by_name
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.yaml.document import all_texts

@@ -16,12 +16,12 @@ from afflint.controllers.replicas import MAX_REPLICAS, pod_name
 from afflint.controllers.virtual_machine import claim_name
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.storage import DEFAULT_CLASS, PERSISTENT_VOLUME, STORAGE_CLASS, ClaimUse, Storage, StorageObject, VolumeUser
+from afflint.inventory.inventory import InventoryStorage, WorkloadVolumes
 from afflint.inventory.simulation_input import SimulationInput
 from afflint.kube.storage_profiles import DEFAULT_VIRT_CLASS, STORAGE_PROFILE, default_access_modes
 from afflint.kube.volume_annotations import BIND_COMPLETED
 from afflint.kube.volume_annotations import STORAGE_CLASS as CLASS_ANNOTATION
 from afflint.kube.volume_topology import NO_PROVISIONER, VolumeTopology, is_for_one_node, topology_of, topology_of_word
-from afflint.placement.volumes import InventoryStorage, WorkloadVolumes
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.volumes import ClaimKey, read_storage
 from afflint.yaml.document import map_at, maps_at, text_at, texts_at

@@ -18,8 +18,8 @@ from afflint.source.sources import Source
 if TYPE_CHECKING:
     from afflint.index.manifest_index import ManifestIndex
     from afflint.inventory.node_files import NodeFact
-    from afflint.inventory.pool_files import Pools
     from afflint.pipeline.rendered import RenderedRun
+    from afflint.pools.references import Pools
 
 
 class NodesAndPools(NamedTuple):
@@ -64,7 +64,7 @@ def pools_of(files: Files, mapped: Mapping[FileId, FileResult], settings: MapSet
     holders = [file for file in sorted(chosen) if mapped[file].facts.pools or mapped[file].facts.pool_parts]
     if not holders:
         return None
-    from afflint.inventory.pool_files import Pools
+    from afflint.pools.references import Pools
     from afflint.pools.talos import with_workers
 
     facts = [mapped[file].facts.of_file(file, files.folder(file)) for file in holders]

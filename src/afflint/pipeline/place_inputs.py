@@ -17,9 +17,9 @@ from afflint.findings.phrases import join_words, pluralize, quoted
 from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.declared_nodes import assumption_note, pools_with_expected_labels
+from afflint.inventory.node_classes import NodeClass
 from afflint.inventory.node_files import NodeFact, NodeFileError, ParsedFiles, bytes_of, documents_of, nodes_of
 from afflint.inventory.pod_files import RUNNING_KINDS, RunningPods, has_other_objects, may_be_stored, running_pods
-from afflint.inventory.pool_files import Pools
 from afflint.inventory.scheduler_profiles import profiles_of
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.kinds import KINDS
@@ -35,8 +35,8 @@ from afflint.pipeline.reduce_step import Reduction, policies_of
 from afflint.pipeline.summary import is_empty
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.pipeline.unrendered import coverage_of
-from afflint.placement.node_classes import NodeClass
 from afflint.pools.pool import Pool
+from afflint.pools.references import Pools
 from afflint.report.model import RenderSummary
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import Source, each_once
@@ -477,7 +477,7 @@ def _classes(files: Files, pools: Pools | None, counts: Mapping[str, int], *, wi
     """
     if pools is None and not counts:
         return ()
-    from afflint.inventory.pool_nodes import classes_of
+    from afflint.inventory.node_classes import classes_of
 
     classes = classes_of(_each_once(files, filter(pools.is_here, pools.whole)) if pools is not None else (), counts)
     return tuple(classes if with_least else [each if each.name in counts else replace(each, least=0) for each in classes])

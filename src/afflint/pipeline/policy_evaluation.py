@@ -25,10 +25,10 @@ from afflint.policies.params import class_at
 from afflint.source.globs import name_matcher
 
 if TYPE_CHECKING:
+    from afflint.checks.cluster_view import ClusterView
     from afflint.checks.registry import BoundRule
+    from afflint.checks.topology import KnownTopology
     from afflint.index.manifest_index import ManifestIndex
-    from afflint.inventory.cluster_view import ClusterView
-    from afflint.inventory.topology import KnownTopology
     from afflint.policies.registry import PolicyCheck
 
 # No autoscaler changes the number of pods of these kinds.

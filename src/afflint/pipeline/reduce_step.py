@@ -23,15 +23,15 @@ from afflint.yaml import documents, prefilter
 from afflint.yaml.documents import Document
 
 if TYPE_CHECKING:
+    from afflint.checks.cluster_view import ClusterView
     from afflint.checks.registry import Subject
+    from afflint.checks.topology import KnownTopology
     from afflint.index.mutating_policies import MutatingPolicy
-    from afflint.inventory.cluster_view import ClusterView
+    from afflint.inventory.node_classes import NodeClass
     from afflint.inventory.node_files import NodeFact
-    from afflint.inventory.pool_files import Pools
-    from afflint.inventory.topology import KnownTopology
     from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
     from afflint.pipeline.suppressions import Suppression
-    from afflint.placement.node_classes import NodeClass
+    from afflint.pools.references import Pools
 
 Reader = Callable[[FileId], bytes]
 """Returns the bytes of a file of the run. Raises OSError."""
@@ -121,7 +121,7 @@ class Reduction:
         version, gates = target.version, target.feature_gates
         views: dict[ManifestIndex, ClusterView] = {}
         if nodes:
-            from afflint.inventory.cluster_view import ClusterView
+            from afflint.checks.cluster_view import ClusterView
 
             classes = _growing(pools) if pools else ()
             for each in [cluster.manifest_index for cluster in clusters] or [manifest_index]:
@@ -143,7 +143,7 @@ class Reduction:
 
             yield from _in_each_cluster(clusters, about_nodes) if clusters else about_nodes(manifest_index)
         if pools:
-            from afflint.inventory.pool_view import PoolView
+            from afflint.checks.pool_view import PoolView
 
             yield from self._matches_of("pools", PoolView(pools, manifest_index, name_of, version, nodes, gates))
 
@@ -344,14 +344,14 @@ def _ground(views: Sequence[ClusterView], pools: Pools | None) -> KnownTopology 
     """Return the topology that nodes and pools show; None if there are neither."""
     if not views and not pools:
         return None
-    from afflint.inventory.topology import KnownTopology
+    from afflint.checks.topology import KnownTopology
 
     return KnownTopology(views, [pool for pool in pools.whole if pools.is_here(pool)] if pools else ())
 
 
 def _growing(pools: Pools) -> Sequence[NodeClass]:
     """Return the node pools of the cluster from which more nodes may be created."""
-    from afflint.inventory.pool_nodes import growing
+    from afflint.inventory.node_classes import growing
 
     return growing([pool for pool in pools.whole if pools.is_here(pool)])
 

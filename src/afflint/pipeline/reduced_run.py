@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from afflint.index.manifest_index import ManifestIndex
     from afflint.index.mutating_policies import MutatingPolicy
     from afflint.inventory.node_files import NodeFact
-    from afflint.inventory.pool_files import Pools
     from afflint.pipeline.files import Files
     from afflint.pipeline.map_step import FileResult, MapSettings
     from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
     from afflint.pipeline.suppression_filter import SuppressionFilter
+    from afflint.pools.references import Pools
 
 
 class ReducedRun(NamedTuple):

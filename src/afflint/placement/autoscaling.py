@@ -11,10 +11,11 @@ from collections.abc import Set as AbstractSet
 
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
+from afflint.inventory.inventory import Inventory
+from afflint.inventory.node_classes import NodeClass
 from afflint.kube.node_labels import ZONE
 from afflint.kube.volume_topology import DRIVER_ZONES
-from afflint.placement.node_classes import NodeClass
-from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, build_schedule
+from afflint.placement.schedule import PlacedWorkload, Schedule, build_schedule
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod, parsed_terms
 

@@ -10,8 +10,8 @@ from afflint.controllers.pod_source import PodSource
 from afflint.controllers.rollouts import coexisting_revision_label, most_at_once, revision_label
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.inventory.node_classes import NodeClass
 from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
-from afflint.placement.node_classes import NodeClass
 from afflint.placement.rejections import RunningPod, running_pod_index
 from afflint.placement.rolling_states import previous_revision
 from afflint.placement.unbounded import unbounded_workloads

@@ -9,9 +9,10 @@ from typing import Any
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.edits import Single, applied
 from afflint.findings.namedtuples import NamedTuple
+from afflint.inventory.inventory import Inventory
+from afflint.inventory.node_classes import NodeClass
 from afflint.placement.autoscaling import scale_pools
-from afflint.placement.node_classes import NodeClass
-from afflint.placement.schedule import Inventory, Schedule, build_schedule
+from afflint.placement.schedule import Schedule, build_schedule
 from afflint.scheduler.nodes import Node
 from afflint.yaml.document import map_at
 

@@ -13,8 +13,6 @@ from afflint.kube.taints import NOT_READY, UNREACHABLE
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, PodKey, Subject
-from afflint.yaml.document import maps_at, text_at
-from afflint.yaml.object_fields import name_of, namespace_of
 
 
 class BudgetStatus(NamedTuple):
@@ -146,17 +144,6 @@ class _Counting:
 
 def _controller(pod: Pod, kind: str) -> str:
     return pod.controller[1] if pod.controller is not None else kind
-
-
-def unready_pods(pods: Iterable[object]) -> dict[PodKey, str]:
-    """Return the pods whose condition `Ready` is not true, with their phases. ``pods`` are pods as parsed; others may not tell."""
-    found = {}
-    for pod in pods:
-        ready = next((each.get("status") for each in maps_at(pod, "status", "conditions") if each.get("type") == "Ready"), "True")
-        if ready != "True":
-            namespace = namespace_of(pod) or "default"
-            found[namespace, name_of(pod)] = text_at(pod, "status", "phase")
-    return found
 
 
 def is_silent(node: Node) -> bool:

@@ -8,10 +8,11 @@ from afflint.controllers.observed_workloads import pod_state
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.running_pods import running_pods_of
 from afflint.findings.phrases import join_words, pluralize
+from afflint.inventory.inventory import Inventory
+from afflint.inventory.node_classes import SOMEWHERE
 from afflint.kube.node_labels import domain_noun
-from afflint.placement.node_classes import SOMEWHERE
 from afflint.placement.plan import NodeRow
-from afflint.placement.schedule import Inventory, Schedule
+from afflint.placement.schedule import Schedule
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.requests import REPORTED
 from afflint.yaml.object_fields import name_of

@@ -11,6 +11,8 @@ from afflint.controllers.evictions import Eviction, unknown_strategy_note
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
+from afflint.inventory.inventory import Inventory
+from afflint.inventory.node_classes import NodeClass
 from afflint.kube.node_labels import ZONE
 from afflint.kube.selectors import describe
 from afflint.kube.taints import Taint
@@ -18,7 +20,6 @@ from afflint.placement.applications import applications, with_applications
 from afflint.placement.effects import preempted_pods
 from afflint.placement.evictions import Evictions
 from afflint.placement.failures import SHORT_KEYS, UnknownLossError, failures, label_key, no_such_label
-from afflint.placement.node_classes import NodeClass
 from afflint.placement.plan import (
     Application,
     DescheduleEffect,
@@ -34,7 +35,7 @@ from afflint.placement.plan import (
 )
 from afflint.placement.plan_notes import inventory_notes, pool_notes, resource_notes
 from afflint.placement.scenarios import Scenarios, combinations
-from afflint.placement.schedule import Inventory, Schedule, build_schedule
+from afflint.placement.schedule import Schedule, build_schedule
 from afflint.placement.schedule_index import ScheduleIndex
 from afflint.placement.violations import violations
 from afflint.placement.workload_plans import WorkloadPlans

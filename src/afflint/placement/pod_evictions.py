@@ -43,7 +43,7 @@ def _migrate(state: ClusterState, pod: Pod, node: str, cause: str) -> bool:
     owner = state.schedule_index.owners.get(pod.key)
     more = {wanted.key: owner.pod_source} if owner is not None else {}
     recreated = {*state.recreated, *state.victims}
-    attempt = schedule_pods(state.cluster, [wanted], state.schedule_index.schedule.standings(recreated, state.behind, more))
+    attempt = schedule_pods(state.cluster, [wanted], state.schedule_index.schedule.preemption(recreated, state.behind, more))
     target = attempt.nodes.get(wanted.key)
     if target is None:
         return False

@@ -9,71 +9,51 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 
-from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_source import PodSource
-from afflint.findings.namedtuples import NamedTuple
+from afflint.inventory.inventory import Priorities
 from afflint.placement.disruption_budgets import Disruptions, WorkloadPods
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.pods import Pod, PodKey, only_on
-from afflint.scheduler.preemption import Allowance, PreemptingRun, Rank, Victim
-
-
-class Priorities(NamedTuple):
-    """What preemption needs beyond the workloads: the ranks of the running pods of a dump, and the PodDisruptionBudgets.
-
-    ``unready`` are the running pods that are not ready, with their phases.
-    """
-
-    running: Mapping[PodKey, Rank]
-    budgets: Sequence[Budget] = ()
-    unready: Mapping[PodKey, str] = {}
-
-
-Settled = tuple[dict[PodKey, str], dict[PodKey, Mapping[str, str]], dict[PodKey, str], tuple[Victim, ...]]
-"""The nodes of scheduled pods, for Pending pods the plugin that rejects each node, errors, and the pods that ran and were preempted."""
+from afflint.scheduler.preemption import Allowance, PreemptingQueue, Rank
 
 _NO_SOURCES: Mapping[PodKey, PodSource] = {}
 
 
-class Standings:
-    """The importance of the pods of a plan while one group of them is scheduled."""
+class PreemptionRules:
+    """What decides about preemption while one group of the pods of a plan is scheduled."""
 
     def __init__(
         self,
         priorities: Priorities,
         workloads: Sequence[WorkloadPods],
         recreated: Container[PodKey] = (),
-        frozen: Container[PodKey] = (),
+        not_created: Container[PodKey] = (),
         more: Mapping[PodKey, PodSource] = _NO_SOURCES,
     ) -> None:
         """``workloads`` have all pods, except those that ``more`` has with their workloads.
 
-        ``recreated`` are pods that do not run as in the dump any more, ``frozen`` those that are not created yet.
+        ``recreated`` are pods that do not run as in the dump any more, ``not_created`` those that are not created yet.
         """
         self._priorities = priorities
         self._workloads = workloads
         self._sources = {**{pod.key: source for source, pods in workloads for pod in pods}, **more}
         self._recreated = recreated
-        self._frozen = frozen
+        self._not_created = not_created
         self._removed: set[PodKey] = set()
         self._changes: list[tuple[Pod, int]] = []
 
-    def schedule(self, cluster: Cluster, pods: Sequence[Pod]) -> Settled:
-        """Schedule pods in the order of their priorities, with preemption and retries until nothing changes.
+    def schedule(self, cluster: Cluster, pods: Sequence[Pod]) -> PreemptingQueue:
+        """Schedule pods in the order of their priorities, with preemption and retries until nothing changes, and return the queue.
 
         The cluster does not change. Pods that were preempted and are recreated are scheduled, too.
         """
         self._cluster = cluster
-        run = PreemptingRun(cluster.copy(), pods, self)
-        settled = run.run().settled
-        keys = {"/".join(key): key for key in (*[pod.key for pod in pods], *run.victims)}
-        return (
-            {keys[name]: node for name, node in settled.placements.items()},
-            {keys[name]: self._own_reasons(keys[name], reasons) for name, reasons in settled.unschedulable.items()},
-            {keys[name]: error for name, error in run.errors.items()},
-            tuple(run.victims.values()),
-        )
+        queue = PreemptingQueue(cluster.copy(), pods, self)
+        queue.run()
+        for key, reasons in queue.unschedulable.items():
+            queue.unschedulable[key] = self._own_reasons(key, reasons)
+        return queue
 
     def rank(self, pod: PodKey) -> Rank | None:
         """Return the rank of a pod: as stored if it runs already, otherwise that of its workload; None if it is not known."""
@@ -116,13 +96,13 @@ class Standings:
     def replacement(self, victim: Pod, node: str) -> Pod | None:
         """Return the pod that the controller creates in place of a victim; None if it creates none."""
         source = self._sources.get(victim.key)
-        if source is None or victim.subject.terminating or victim.key in self._frozen:
+        if source is None or victim.subject.terminating or victim.key in self._not_created:
             return None
         if source.daemon:
             return only_on(victim, node)
         return victim if comes_again(source) and not source.node_name else None
 
-    def _own_reasons(self, pod: PodKey, reasons: Mapping[str, str]) -> Mapping[str, str]:
+    def _own_reasons(self, pod: PodKey, reasons: dict[str, str]) -> dict[str, str]:
         """Return why nodes reject a pod; for the pod of a DaemonSet only its own node."""
         source = self._sources.get(pod)
         if source is None or not source.daemon:

@@ -2,137 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from afflint.controllers import replicas
-from afflint.controllers.observed_workloads import pod_state, spreading_owners
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import CompiledPods
-from afflint.controllers.running_pods import running_pods_of
+from afflint.controllers.running_pods import unready_pods
 from afflint.findings.namedtuples import NamedTuple
-from afflint.placement.disruption_budgets import unready_pods
-from afflint.placement.node_classes import NodeClass
-from afflint.scheduler.cluster import Cluster, EvenSchedulingRun
-from afflint.scheduler.node_fit import SCHEDULER
-from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import Pod, PodKey, only_on, read_pod
-from afflint.scheduler.profile import Profile
+from afflint.inventory.inventory import Inventory
+from afflint.scheduler.cluster import Cluster, EvenQueue
+from afflint.scheduler.pods import Pod, PodKey, only_on
 from afflint.yaml.document import text_at
-from afflint.yaml.object_fields import kind_of, name_of
 
 if TYPE_CHECKING:
+    from afflint.inventory.inventory import Priorities
     from afflint.placement.disruption_budgets import WorkloadPods
-    from afflint.placement.preemption import Priorities, Standings
-    from afflint.placement.volumes import InventoryStorage
+    from afflint.placement.preemption import PreemptionRules
     from afflint.scheduler.preemption import Victim
     from afflint.scheduler.volumes import ClaimKey
-
-
-_DEFAULT_ONLY: Mapping[str, Profile] = {}
-
-
-class Inventory(NamedTuple):
-    """The objects of a cluster, as parsed. ``pods`` are the running pods, ``classes`` nodes without objects.
-
-    With ``resources``, pods are scheduled only where their requests fit. ``version`` and ``feature_gates`` are those of the cluster.
-    With ``replan``, running pods of the workloads are scheduled again; otherwise they stay on their nodes. Without ``storage``, volumes do
-    not count. Without ``priorities``, no pod preempts another.
-    """
-
-    nodes: Sequence[object]
-    pods: Sequence[object] = ()
-    namespaces: Sequence[object] = ()
-    services: Sequence[object] = ()
-    replica_sets: Sequence[object] = ()
-    stateful_sets: Sequence[object] = ()
-    replication_controllers: Sequence[object] = ()
-    resources: bool = False
-    classes: Sequence[NodeClass] = ()
-    version: tuple[int, int] = SCHEDULER
-    feature_gates: Collection[str] = ()
-    replan: bool = False
-    storage: InventoryStorage | None = None
-    priorities: Priorities | None = None
-    profiles: Mapping[str, Profile] = _DEFAULT_ONLY
-    """The configured profiles of the scheduler by name."""
-
-    def cluster(self, pod_sources: Sequence[PodSource] = (), ours: Running | None = None) -> Cluster:
-        """Return the cluster before any workload is placed, without the running pods of the workloads, but with their controllers."""
-        ours = self.running(pod_sources) if ours is None else ours
-        owners: dict[str, list[object]] = {"ReplicaSet": [], "StatefulSet": [], "ReplicationController": []}
-        for pod_source in pod_sources:
-            own = [] if pod_source.has_own_pods else [replicas.owner(pod_source)]
-            # Running pods have controllers of their own, whose names the manifest does not show.
-            known = pod_source.observed if pod_source.has_own_pods else ours.kept.get(pod_source.key, ())
-            names = {name_of(owner) for owner in own if owner is not None}
-            own += [owner for owner in spreading_owners(pod_source.namespace, known, self.pods) if name_of(owner) not in names]
-            for owner in filter(None, own):
-                owners[kind_of(owner)].append(owner)
-        mine = {*ours.replaced, *[index for kept in ours.kept.values() for index in kept]}
-        return Cluster(
-            [*self.nodes, *[node for each in self.classes for node in each.nodes()]],
-            [pod for index, pod in enumerate(self.pods) if index not in mine],
-            self.namespaces,
-            self.services,
-            [*self.replica_sets, *owners["ReplicaSet"]],
-            [*self.stateful_sets, *owners["StatefulSet"]],
-            [*self.replication_controllers, *owners["ReplicationController"]],
-            resources=self.resources,
-            version=self.version,
-            feature_gates=self.feature_gates,
-            profiles=self.profiles,
-            **(self.storage.parameters() if self.storage is not None else {}),
-        )
-
-    def running(self, pod_sources: Sequence[PodSource]) -> Running:
-        """Return which running pods belong to these workloads, and what happens to them in a plan."""
-        if not self.pods:
-            return Running({}, (), 0, {}, 0)
-        # An object that the API server rejects does not change running pods.
-        pod_sources = [pod_source for pod_source in pod_sources if not pod_source.refused]
-        made = running_pods_of(pod_sources, self.pods)
-        if self.replan:
-            return Running({}, tuple([index for each in made.values() for index in each]), 0, {}, 0)
-        nodes = {name for node in self.nodes if (name := _name_of(node))}
-        kept: dict[str, list[int]] = {}
-        replaced: list[int] = []
-        held: dict[str, list[int]] = {}
-        over = ending = 0
-        for pod_source in pod_sources:
-            if pod_source.has_own_pods:
-                states = {index: pod_state(self.pods[index], nodes) for index in made[pod_source.key]}
-                kept[pod_source.key] = [index for index, state in states.items() if state == "running"]
-                held[pod_source.key] = [index for index, state in states.items() if state == "ending"]
-                ending += len(held[pod_source.key])
-                continue
-            if pod_source.daemon:
-                replaced += made.get(pod_source.key, ())
-                continue
-            pods = [(index, pod) for index in made.get(pod_source.key, ()) if (pod := read_pod(self.pods[index])).rules.node_name in nodes]
-            stay = [index for index, pod in pods if not (pod.finished or pod.subject.terminating)]
-            ends = [(index, pod) for index, pod in pods if pod.subject.terminating]
-            ending += len([index for index, pod in ends if not pod.finished])
-            kept[pod_source.key] = stay[: pod_source.replicas]
-            over += len(stay) - len(kept[pod_source.key])
-            if pod_source.pod_replacement.replaced == "gone":
-                # The name of a pod is free only when its object is deleted, even if all its containers have ended.
-                held[pod_source.key] = [index for index, pod in ends if pod_source.pod_replacement.ordinals or not pod.finished]
-        return Running(kept, tuple(replaced), over, held, ending)
-
-
-class Running(NamedTuple):
-    """The running pods of the workloads by index: ``kept`` stay, ``replaced`` are scheduled again, ``over`` is how many are not requested.
-
-    ``held`` are pods in deletion that are not replaced before they are gone; ``ending`` is the number of all pods in deletion.
-    """
-
-    kept: Mapping[str, Sequence[int]]
-    replaced: Sequence[int]
-    over: int
-    held: Mapping[str, Sequence[int]]
-    ending: int
 
 
 class Held(NamedTuple):
@@ -140,12 +29,6 @@ class Held(NamedTuple):
 
     why: str
     node: str = ""
-
-
-def _name_of(node: object) -> str:
-    if isinstance(node, Node):
-        return node.name
-    return name_of(node)
 
 
 _NOTHING: Mapping[PodKey, Held] = {}
@@ -209,19 +92,19 @@ class Schedule(NamedTuple):
         """The workload of each pod."""
         return {pod.key: placed for placed in self.workloads for pod in placed.pods}
 
-    def standings(
-        self, recreated: Container[PodKey] = (), frozen: Container[PodKey] = (), more: Mapping[PodKey, PodSource] = _NO_SOURCES
-    ) -> Standings | None:
+    def preemption(
+        self, recreated: Container[PodKey] = (), not_created: Container[PodKey] = (), more: Mapping[PodKey, PodSource] = _NO_SOURCES
+    ) -> PreemptionRules | None:
         """Return what decides about preemption; None if no pod preempts another.
 
-        ``recreated`` are pods that no longer run as before, ``frozen`` those that are not created yet, and ``more`` the workloads of pods
-        that are not among those of the schedule: targets of live migrations.
+        ``recreated`` are pods that no longer run as before, ``not_created`` those that are not created yet, and ``more`` the workloads of
+        pods that are not among those of the schedule: targets of live migrations.
         """
         if self.priorities is None:
             return None
-        from afflint.placement.preemption import Standings
+        from afflint.placement.preemption import PreemptionRules
 
-        return Standings(self.priorities, self.pods_of_workloads, recreated, frozen, more)
+        return PreemptionRules(self.priorities, self.pods_of_workloads, recreated, not_created, more)
 
 
 class Attempt(NamedTuple):
@@ -230,42 +113,29 @@ class Attempt(NamedTuple):
     ``victims`` are the pods that ran before and were preempted; those that are recreated are among the others, too.
     """
 
-    nodes: dict[PodKey, str]
-    pending: dict[PodKey, Mapping[str, str]]
-    errors: dict[PodKey, str]
+    nodes: Mapping[PodKey, str]
+    pending: Mapping[PodKey, Mapping[str, str]]
+    errors: Mapping[PodKey, str]
     victims: tuple[Victim, ...] = ()
 
 
-def schedule_pods(cluster: Cluster, pods: Sequence[Pod], standings: Standings | None = None, *, explain: bool = True) -> Attempt:
-    """Schedule pods in their order, with retries until nothing changes, without changing the cluster.
+def schedule_pods(
+    cluster: Cluster, pods: Sequence[Pod], preemption: PreemptionRules | None = None, *, in_place: bool = False, explain: bool = True
+) -> Attempt:
+    """Schedule pods in their order, with retries until nothing changes.
 
-    With ``standings``, they are scheduled in the order of their priorities, and may preempt others. Without ``explain``, the result may not
-    show why pods stay Pending.
+    With ``preemption``, they are scheduled in the order of their priorities, and may preempt others. ``in_place``: the cluster itself gets
+    the pods, which takes less time than a copy; only without preemption. Without ``explain``, the result may not show why pods stay
+    Pending.
     """
     if not pods:
         return Attempt({}, {}, {})
-    if standings is not None:
-        return Attempt(*standings.schedule(cluster, pods))
-    # With names that no pod can have: the cluster would rename pods of the same name.
-    named = {f"replica {number}": pod.key for number, pod in enumerate(pods)}
-    run = cluster.schedule([pod._replace(name=name) for name, pod in zip(named, pods, strict=True)], even=True, explain=explain)
-    return Attempt(
-        {named[name]: node for name, node in run.settled.placements.items()},
-        {named[name]: reasons for name, reasons in run.settled.unschedulable.items()},
-        {named[name]: error for name, error in run.errors.items()},
-    )
-
-
-def schedule_here(cluster: Cluster, pods: Sequence[Pod], *, explain: bool = True) -> Attempt:
-    """Schedule pods as ``schedule_pods`` does without preemption, and bind them in the cluster itself: a copy takes longer."""
-    run = EvenSchedulingRun(cluster, list(pods), explain=explain)
-    keys = dict(zip(run.pods, [pod.key for pod in pods], strict=True))
-    run.run()
-    return Attempt(
-        {keys[name]: node for name, node in run.placements.items()},
-        {keys[name]: reasons for name, reasons in run.unschedulable.items()},
-        {keys[name]: error for name, error in run.errors.items()},
-    )
+    if preemption is not None:
+        preempting = preemption.schedule(cluster, pods)
+        return Attempt(preempting.placements, preempting.unschedulable, preempting.errors, tuple(preempting.victims.values()))
+    queue = EvenQueue(cluster if in_place else cluster.copy(), pods)
+    queue.run(explain=explain)
+    return Attempt(queue.placements, queue.unschedulable, queue.errors)
 
 
 class Start(NamedTuple):
@@ -445,7 +315,7 @@ class _ScheduleBuilder:
             for compiled in daemons:
                 self._place_daemons(compiled)
             waiting = [pod for pod in others if not self._is_settled(pod)]
-            self._apply(waiting, schedule_pods(self.cluster, waiting, self._standings()))
+            self._apply(waiting, schedule_pods(self.cluster, waiting, self._preemption()))
             # New placements can only change the result for pods of a DaemonSet: the scheduler has retried all others.
             progress = self.changes > before and any(pod.key in self.pending for each in daemons for pod in each.pods)
 
@@ -477,7 +347,7 @@ class _ScheduleBuilder:
         numbers = self.cluster.table.numbers
         known = [pod for pod in pods if nodes[pod.key] in numbers]
         waiting = [pod for pod in known if self.cluster.static_rejections(pod)[numbers[nodes[pod.key]]] is None]
-        self._apply(waiting, schedule_pods(self.cluster, [only_on(pod, nodes[pod.key]) for pod in waiting], self._standings()))
+        self._apply(waiting, schedule_pods(self.cluster, [only_on(pod, nodes[pod.key]) for pod in waiting], self._preemption()))
 
     def _apply(self, waiting: Sequence[Pod], attempt: Attempt) -> None:
         """Take over the result of scheduling some pods."""
@@ -501,14 +371,14 @@ class _ScheduleBuilder:
         self.nodes[pod.key] = node
         self.changes += 1
 
-    def _standings(self) -> Standings | None:
+    def _preemption(self) -> PreemptionRules | None:
         """Return what decides about preemption now; None if no pod preempts another."""
         if self.priorities is None:
             return None
-        from afflint.placement.preemption import Standings
+        from afflint.placement.preemption import PreemptionRules
 
         workloads = [(source, compiled.pods) for source, compiled in zip(self.pod_sources, self.compiled, strict=True)]
-        return Standings(self.priorities, workloads, self.victims)
+        return PreemptionRules(self.priorities, workloads, self.victims)
 
     def result(self) -> Schedule:
         workloads = []

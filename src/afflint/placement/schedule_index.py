@@ -11,7 +11,7 @@ from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.taints import UNREACHABLE
 from afflint.placement.plan import Fate
 from afflint.placement.rejections import Rejections, RunningPodIndex
-from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule_here, schedule_pods
+from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule_pods
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
@@ -168,8 +168,8 @@ class ScheduleIndex:
         def scheduled(waiting: Iterable[Pod]) -> Attempt:
             pods = self._queue([*made, *[pod for pod in waiting if pod.key not in settled]])
             if here and self.schedule.priorities is None and not any(pod.volumes for pod in pods):
-                return schedule_here(cluster, pods, explain=explain)
-            return schedule_pods(cluster, pods, self.schedule.standings(recreated, behind), explain=explain)
+                return schedule_pods(cluster, pods, in_place=True, explain=explain)
+            return schedule_pods(cluster, pods, self.schedule.preemption(recreated, behind), explain=explain)
 
         attempt = scheduled(self.first_waiting)
         if all(pod.key not in attempt.nodes for pod in self.first_waiting):
@@ -192,7 +192,7 @@ class ScheduleIndex:
         return sorted(pods, key=lambda pod: -ranks[pod.key])
 
     def _waiting_in_order(
-        self, recreated: Mapping[PodKey, Pod], nodes: Mapping[PodKey, str], frozen: Mapping[PodKey, str]
+        self, recreated: Mapping[PodKey, Pod], nodes: Mapping[PodKey, str], not_created: Mapping[PodKey, str]
     ) -> dict[PodKey, str]:
         """Return the pods of ordered StatefulSets that cannot be created yet, each with the name of the pod that it waits for."""
         stuck: dict[PodKey, str] = {}
@@ -205,7 +205,7 @@ class ScheduleIndex:
             first = next((each for pod in placed.pods if not self._runs(each := pod.key, placed, recreated, nodes)), None)
             if first is not None:
                 behind = {pod.key for pod in placed.pods if self.ranks[pod.key] > self.ranks[first]}
-                stuck.update(dict.fromkeys(behind & recreated.keys() - frozen.keys(), first[1]))
+                stuck.update(dict.fromkeys(behind & recreated.keys() - not_created.keys(), first[1]))
         return stuck
 
     @staticmethod

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from afflint.inventory.node_classes import NodeClass
 from afflint.kube.selectors import Selector, matches
-from afflint.placement.node_classes import NodeClass
 from afflint.scheduler.matching import LabelIndex
 from afflint.scheduler.pods import Pod, Term, parsed_terms
 

@@ -22,7 +22,7 @@ from afflint.scheduler.pods import Pod, PodKey, parsed_terms
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 if TYPE_CHECKING:
-    from afflint.placement.preemption import Standings
+    from afflint.placement.preemption import PreemptionRules
 
 # The strategies of the descheduler (sigs.k8s.io/descheduler, pkg/framework/plugins) by the rule that a pod violates.
 _STRATEGIES = {
@@ -68,7 +68,7 @@ def violations(schedule: Schedule, eviction_of: Callable[[Pod], Eviction]) -> It
         plugin = cluster.rejection(pod, node)
         if plugin in _STRATEGIES:
             titles = titles or {identity: each.pod_source.key for identity, each in schedule.owners.items()}
-            restarts = _Restarts(real, schedule.standings, eviction_of)
+            restarts = _Restarts(real, schedule.preemption, eviction_of)
             yield _violation(_Place(placed, pod, node, plugin), cluster, titles, restarts)
         cluster.bind(pod, node)
 
@@ -83,7 +83,7 @@ class _Restarts(NamedTuple):
     """Where pods come to run: the cluster with all pods, what decides about preemption, and the effect of evicting a pod."""
 
     real: Cluster
-    standings: Callable[..., Standings | None]
+    preemption: Callable[..., PreemptionRules | None]
     eviction_of: Callable[[Pod], Eviction]
 
 
@@ -98,11 +98,11 @@ def _violation(place: _Place, cluster: Cluster, titles: Mapping[PodKey, str], re
     if migrates:
         # The source of a live migration counts until the target runs.
         target = migration_target(pod, real, node)
-        standings = restarts.standings(more={target.key: placed.pod_source})
-        migration = schedule_pods(real, [target], standings).nodes.get(target.key)
+        preemption = restarts.preemption(more={target.key: placed.pod_source})
+        migration = schedule_pods(real, [target], preemption).nodes.get(target.key)
     if recreated:
         real.unbind(pod)
-        restart = schedule_pods(real, [pod], restarts.standings((pod.key,))).nodes.get(pod.key)
+        restart = schedule_pods(real, [pod], restarts.preemption((pod.key,))).nodes.get(pod.key)
         real.bind(pod, node)
     return Violation(pod.name, key, node, why, plugin, recreated, restart, migrates, migration, _strategy(place, cluster))
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Sequence
 
-from afflint.controllers.pod_source import PodSource
-from afflint.controllers.replicas import CompiledPods
-from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words
 from afflint.kube.node_labels import HOSTNAME, TOPOLOGY_LABELS, domain_word, name_of_key
 from afflint.kube.selectors import Selector
@@ -17,50 +13,6 @@ from afflint.scheduler.volumes import ClaimKey, PersistentVolume
 
 _MOST_VOLUMES = 3
 _WORDS_OF_NODES = ("hostname", "host", "node", "nodename")
-
-
-class WorkloadVolumes(NamedTuple):
-    """The claims of a workload that the simulation considers: those that all pods share, and the templates of those of each pod.
-
-    ``unknown`` says why other claims are not considered, ``notes`` what is assumed about the claims.
-    """
-
-    shared: tuple[str, ...] = ()
-    per_pod: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-class InventoryStorage(NamedTuple):
-    """The storage of a cluster: the storage objects by the parameters of ``Cluster``, and the volumes of each workload by its key.
-
-    ``claims`` are the claims among the objects, ``exclusive`` those whose volumes are attached to one node at a time.
-    """
-
-    objects: Mapping[str, Any]
-    workloads: Mapping[str, WorkloadVolumes]
-    claims: frozenset[ClaimKey]
-    exclusive: frozenset[ClaimKey] = frozenset()
-
-    def parameters(self) -> Mapping[str, Any]:
-        """Return the arguments for ``Cluster``; none if no claim is considered."""
-        return self.objects if self.claims else {}
-
-    def with_claims(self, pod_source: PodSource, compiled: CompiledPods) -> CompiledPods:
-        """Return the pods of a workload with their claims."""
-        volumes = self.workloads.get(pod_source.key)
-        if volumes is None or not (volumes.shared or volumes.per_pod):
-            return compiled
-        shared = self._known(pod_source.namespace, volumes.shared)
-
-        def with_own(pod: Pod) -> Pod:
-            own = self._known(pod.namespace, [f"{each}-{pod.name}" for each in volumes.per_pod]) if volumes.per_pod else ()
-            return pod._replace(volumes=(*shared, *own))
-
-        return compiled._replace(pods=tuple(map(with_own, compiled.pods)), template=compiled.template and with_own(compiled.template))
-
-    def _known(self, namespace: str, names: Iterable[str]) -> tuple[PodClaim, ...]:
-        return tuple([PodClaim(namespace, name) for name in names if (namespace, name) in self.claims])
 
 
 def attachment_waits(pods: Iterable[tuple[Pod, str]], exclusive: Container[ClaimKey]) -> dict[PodKey, str]:

@@ -21,7 +21,7 @@ from afflint.scheduler.pods import NodeRules, Pod, PodKey
 from afflint.scheduler.requests import HUGE_PAGES, REPORTED
 
 if TYPE_CHECKING:
-    from afflint.placement.volumes import InventoryStorage
+    from afflint.inventory.inventory import InventoryStorage
 
 _MOST_NAMES = 3
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.pools.pool import Key, Label, Pool, PoolPart, PoolTaint
 
 _MAX_DEPTH = 4
@@ -61,3 +62,23 @@ def _apply_scale(pool: Pool, parts: Iterable[PoolPart]) -> Pool:
         least=None if None in least else min(each for each in least if each is not None),
         most=None if None in most else max(each for each in most if each is not None),
     )
+
+
+class Pools(NamedTuple):
+    """All pools, and objects that complete them. ``named``: whether the user named these files as the pools of the cluster."""
+
+    pools: tuple[Pool, ...]
+    parts: tuple[PoolPart, ...] = ()
+    named: bool = False
+
+    @property
+    def whole(self) -> tuple[Pool, ...]:
+        """The pools, each with what completes it."""
+        return tuple(resolve_references(self.pools, self.parts))
+
+    def is_here(self, pool: Pool) -> bool:
+        """Return whether a pool probably belongs to the cluster of the workloads."""
+        return self.named or pool.whose != "other"
+
+    def __bool__(self) -> bool:
+        return bool(self.pools or self.parts)

@@ -1,14 +1,16 @@
-"""A cluster that answers where the scheduler puts pods: feasible nodes, reasons for rejections, and scheduling runs.
+"""A cluster that answers where the scheduler puts pods: feasible nodes, reasons for rejections, and the queue of pods.
 
-Semantics: schedulingCycle, findNodesThatFitPod and prioritizeNodes of kube-scheduler (pkg/scheduler/schedule_one.go).
+Semantics: schedulingCycle, findNodesThatFitPod, prioritizeNodes and selectHost of kube-scheduler (pkg/scheduler/schedule_one.go), and the
+hints by which its queue retries pods (pkg/scheduler/backend/queue).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME
@@ -35,7 +37,18 @@ from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, RESOURCE_SCORES
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
 from afflint.scheduler.occupancy import MatchTables, Occupancy, Tally
 from afflint.scheduler.plugins import PLUGINS
-from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, as_filtered, parsed_terms, read_pod, scheduling_key
+from afflint.scheduler.pods import (
+    NodeRules,
+    Pod,
+    PodKey,
+    Preference,
+    SpreadConstraint,
+    Term,
+    as_filtered,
+    parsed_terms,
+    read_pod,
+    scheduling_key,
+)
 from afflint.scheduler.profile import Profile
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
@@ -68,6 +81,9 @@ class _VerdictFields(NamedTuple):
     scores: dict[str, dict[str, int]]
     total: dict[str, int]
     error: str | None = None
+
+
+_Result = TypeVar("_Result")
 
 
 class Verdict(_VerdictFields):
@@ -122,8 +138,8 @@ class ScheduleResult(NamedTuple):
 
     ``placements`` and ``unschedulable`` are the results of the first attempt; ``settled`` has both after pending pods were retried in
     ``rounds`` rounds, until a round scheduled none. ``best`` has the nodes that tied for each scheduled pod (the scheduler picks one at
-    random, a run the first), ``errors`` the reason why scheduling failed with an error on a pending pod. ``cluster`` is the cluster at the
-    end. Pods are identified by name, or by namespace/name if a name is not unique.
+    random, this queue the first), ``errors`` the reason why scheduling failed with an error on a pending pod. ``cluster`` is the cluster at
+    the end. Pods are identified by name, or by namespace/name if a name is not unique.
     """
 
     placements: dict[str, str]
@@ -135,7 +151,7 @@ class ScheduleResult(NamedTuple):
     cluster: Cluster
 
 
-class _Filtered(NamedTuple):
+class FilteredNodes(NamedTuple):
     """The representative nodes of a pod that are left after each filter."""
 
     fit: NodeFit
@@ -154,9 +170,9 @@ class _Filtered(NamedTuple):
     """The decision of the plugins for volumes; None if the pod has none."""
 
 
-def _none(fit: NodeFit, everywhere: str | None = None, error: str | None = None, storage: PodStorage | None = None) -> _Filtered:
+def _none(fit: NodeFit, everywhere: str | None = None, error: str | None = None, storage: PodStorage | None = None) -> FilteredNodes:
     """Return the result of filters that end before they look at nodes."""
-    return _Filtered(fit, NO_NODES, [], [], [], [], [], everywhere, error, storage)
+    return FilteredNodes(fit, NO_NODES, [], [], [], [], [], everywhere, error, storage)
 
 
 class _Scored(NamedTuple):
@@ -294,6 +310,11 @@ class Cluster:
         entry = self._occupancy.bound.get(pod)
         return None if entry is None else self._table.names[entry.node]
 
+    def emptiest(self, nodes: Iterable[int]) -> int:
+        """Return the node with the fewest pods, by its number; of several the first."""
+        pods = self._occupancy.pods()
+        return min(nodes, key=lambda node: (pods.get(node, 0), node))
+
     def label(self, key: str) -> dict[str, str]:
         """Return the value of a label on each node that has it: its topology domain."""
         return {name: value for name, value in zip(self._table.names, self._table.column(key), strict=True) if value is not None}
@@ -359,12 +380,10 @@ class Cluster:
 
     def bind(self, pod: Mapping[str, object] | Pod, node: str) -> None:
         """Bind a pod to a node, as the scheduler does: its claims, too."""
-        self._bind(self._compiled(pod), self._number(node))
-
-    def _bind(self, pod: Pod, node: int) -> None:
-        if self._storage is not None and pod.volumes:
-            self._storage.bind(pod, node)
-        self._occupancy.bind(pod, node)
+        compiled, number = self._compiled(pod), self._number(node)
+        if self._storage is not None and compiled.volumes:
+            self._storage.bind(compiled, number)
+        self._occupancy.bind(compiled, number)
 
     def unbind(self, pod: Mapping[str, object] | Pod) -> None:
         """Remove a running pod. Its claims stay bound."""
@@ -388,7 +407,7 @@ class Cluster:
         stops early in clusters with 100 nodes or more (numFeasibleNodesToFind).
         """
         compiled = self._compiled(pod)
-        filtered = self._filter(compiled)
+        filtered = self.filtered(compiled)
         if filtered.error is not None:
             return Verdict({}, {}, {}, {}, filtered.error)
         names, picked = self._table.names, filtered.picked
@@ -396,7 +415,7 @@ class Cluster:
         feasible = dict.fromkeys(names, False)
         for node in left:
             feasible[names[node]] = True
-        reasons = self._reasons(filtered)
+        reasons = self.reasons(filtered)
         reason = {name: plugin for name, plugin in zip(names, reasons, strict=True) if plugin is not None}
         scored = self._score(compiled, filtered) if left else _Scored({}, [])
         rated = {other: place for place, node in enumerate(filtered.feasible) for other in picked.alike(node)}
@@ -407,7 +426,7 @@ class Cluster:
             self._add_messages(verdict, compiled, filtered, reasons)
         return verdict
 
-    def _add_messages(self, verdict: Verdict, pod: Pod, filtered: _Filtered, reasons: Sequence[str | None]) -> None:
+    def _add_messages(self, verdict: Verdict, pod: Pod, filtered: FilteredNodes, reasons: Sequence[str | None]) -> None:
         """Add the scheduler's messages, and what the pod binds on each feasible node."""
         names, storage = self._table.names, filtered.storage
         messages = self._messages(pod, filtered, reasons)
@@ -420,7 +439,7 @@ class Cluster:
                 if (chosen := storage.bindings(node))  # Local volumes of equal nodes have different names.
             }
 
-    def _messages(self, pod: Pod, filtered: _Filtered, reasons: Sequence[str | None]) -> RejectionMessages:
+    def _messages(self, pod: Pod, filtered: FilteredNodes, reasons: Sequence[str | None]) -> RejectionMessages:
         """Return the scheduler's messages for each rejected node, and where the removal of other pods cannot help."""
         from afflint.scheduler.rejection_messages import RejectionMessages
 
@@ -434,10 +453,10 @@ class Cluster:
 
     def judge(self, pod: Pod) -> NumberedVerdict:
         """Return the decision about a pod by the numbers of nodes, without the scores of each plugin."""
-        filtered = self._filter(pod, every=False)
+        filtered = self.filtered(pod, every=False)
         if filtered.error is not None:
             return NumberedVerdict([], [], filtered.error)
-        rejections = self._reasons(filtered)
+        rejections = self.reasons(filtered)
         ratings: list[Rating | None] = [None] * len(rejections)
         scored = self._score(pod, filtered) if filtered.feasible else _Scored({}, [])
         possible, met = self._wishes(pod, filtered.feasible)
@@ -483,19 +502,19 @@ class Cluster:
 
     def fits(self, pod: Pod, node: str) -> bool:
         """Return whether the pod can run on one node now, with its requests and volumes; not if scheduling fails with an error."""
-        return bool(self._filter(pod, scoring=False, only=self._number(node)).feasible)
+        return bool(self.filtered(pod, scoring=False, only=self._number(node)).feasible)
 
     def resolvable_nodes(self, pod: Pod) -> list[str] | None:
         """Return the nodes that reject the pod for a reason that the removal of other pods may resolve, in their order.
 
         These are the nodes with the status Unschedulable, not UnschedulableAndUnresolvable. None if scheduling fails with an error.
         """
-        filtered = self._filter(pod, scoring=False)
+        filtered = self.filtered(pod, scoring=False)
         if filtered.error is not None:
             return None
         if pod.malformed_terms:
             return []
-        reasons = self._reasons(filtered)
+        reasons = self.reasons(filtered)
         unresolvable = self._messages(pod, filtered, reasons).unresolvable
         return [
             name
@@ -512,21 +531,20 @@ class Cluster:
 
     def feasible_nodes(self, pod: Mapping[str, object] | Pod) -> list[str]:
         """Return the nodes where the pod can run now, in the order of their names; none if scheduling fails with an error."""
-        filtered = self._filter(self._compiled(pod), scoring=False)
+        filtered = self.filtered(self._compiled(pod), scoring=False)
         return [self._table.names[node] for node in filtered.picked.all(filtered.feasible)]
 
     def best_nodes(self, pod: Pod) -> list[str]:
         """Return the nodes with the best score on which the pod can run now: the scheduler picks one of them."""
-        filtered = self._filter(pod)
-        best, _ = _SchedulingRun(self, []).best_of(pod, filtered)
-        return [self._table.names[node] for node in filtered.picked.all(best)]
+        filtered = self.filtered(pod)
+        return [self._table.names[node] for node in filtered.picked.all(self.best_of(pod, filtered)[0])]
 
     def room(self, pod: Pod, without: frozenset[int] = frozenset()) -> int | None:
         """Return on how many nodes outside ``without`` the pod can run now; None if scheduling fails with an error.
 
         If more nodes are feasible than are in ``without``, the result is a lower bound: all of ``without`` are assumed to be feasible.
         """
-        filtered = self._filter(pod, scoring=False)
+        filtered = self.filtered(pod, scoring=False)
         if filtered.error is not None:
             return None
         if not filtered.feasible:
@@ -540,7 +558,7 @@ class Cluster:
 
     def first_node(self, pod: Pod, among: Container[int]) -> int | None:
         """Return the first of the nodes in ``among`` where the pod can run now; None if there is no such node."""
-        filtered = self._filter(pod, scoring=False)
+        filtered = self.filtered(pod, scoring=False)
         return next((node for node in filtered.picked.all(filtered.feasible) if node in among), None)
 
     def examine_volumes(self, pod: Pod) -> PodStorage | None:
@@ -577,15 +595,13 @@ class Cluster:
                 count(ITSELF, tally, False)
         return totals
 
-    def schedule(self, pods: Iterable[Mapping[str, object] | Pod], *, even: bool = False, explain: bool = True) -> ScheduleResult:
+    def schedule(self, pods: Iterable[Mapping[str, object] | Pod], *, even: bool = False) -> ScheduleResult:
         """Schedule pods in their order, each on the best node (on a tie the first by name), then retry pending pods.
 
         This cluster does not change; the result has the changed copy. With ``even`` ties go to the node with the fewest pods, as in a
-        cluster whose pods request equal resources, and the result does not show which nodes tied; without ``explain``, it does not show
-        why pods stay Pending.
+        cluster whose pods request equal resources, and the result does not show which nodes tied.
         """
-        compiled = [self._compiled(pod) for pod in pods]
-        return (EvenSchedulingRun(self.copy(), compiled, explain=explain) if even else _SchedulingRun(self.copy(), compiled)).run()
+        return _schedule(self.copy(), [self._compiled(pod) for pod in pods], even=even)
 
     def loads(self, nodes: Iterable[int]) -> list[object]:
         """Return what decides which resources are scarce on each node: equal values of nodes are equal shortages for every pod."""
@@ -642,7 +658,7 @@ class Cluster:
 
     # --- filters and scores --------------------------------------------------------------------------------------------
 
-    def _filter(self, pod: Pod, *, scoring: bool = True, every: bool = True, only: int | None = None) -> _Filtered:
+    def filtered(self, pod: Pod, *, scoring: bool = True, every: bool = True, only: int | None = None) -> FilteredNodes:
         """Run the filters on all nodes, or on one node ``only``; without ``every``, only the best nodes of each class are scored."""
         fit = self._fit(pod.rules)
         if pod.rules.named is not None and not pod.rules.named:
@@ -674,7 +690,7 @@ class Cluster:
         if pod.hard_spread:
             spread = topology_spread.filter_nodes(spread, pod, fit, self._table, self._occupancy)
         feasible = interpod_affinity.filter_nodes(spread, pod, self._table, self._occupancy, self.directory)
-        return _Filtered(fit, picked, unused, roomy, usable, spread, feasible, storage=storage)
+        return FilteredNodes(fit, picked, unused, roomy, usable, spread, feasible, storage=storage)
 
     def _picked(self, pod: Pod, fit: NodeFit, storage: PodStorage | None, scoring: bool, every: bool) -> RepresentativeNodes:
         """Return one of all nodes that are equal to the filters (and scores) of the pod, out of those that fit it."""
@@ -755,7 +771,7 @@ class Cluster:
             fit = self._fits[rules] = NodeFit(rules, self._table, self._version)
         return fit
 
-    def _reasons(self, filtered: _Filtered) -> list[str | None]:
+    def reasons(self, filtered: FilteredNodes) -> list[str | None]:
         """Return the first plugin that rejects each node."""
         if filtered.everywhere is not None:
             return [filtered.everywhere] * len(self._table.names)
@@ -772,7 +788,17 @@ class Cluster:
                 rejections[node] = plugin
         return rejections
 
-    def _score(self, pod: Pod, filtered: _Filtered) -> _Scored:
+    def best_of(self, pod: Pod, filtered: FilteredNodes) -> tuple[list[int], str | None]:
+        """Return the best of the representative nodes, and the error of a plugin, if any."""
+        feasible = filtered.feasible
+        # The scheduler skips scoring for a single node, so errors of score plugins do not matter.
+        if filtered.picked.count(feasible) <= 1:
+            return feasible, filtered.error
+        scored = self._score(pod, filtered)
+        most = max(scored.total, default=0)
+        return [node for node, total in zip(feasible, scored.total, strict=False) if total == most], scored.error
+
+    def _score(self, pod: Pod, filtered: FilteredNodes) -> _Scored:
         """Return the scores of the feasible representative nodes, in their order."""
         weights = _weights_of(pod)
         if isinstance(pod.preferences, Malformed) and NODE_AFFINITY in weights:
@@ -822,7 +848,7 @@ class Cluster:
         return self._preferences[preferences]
 
 
-def _volume_rejections(filtered: _Filtered, nodes: Iterable[int]) -> Iterator[tuple[int, VolumeRejection]]:
+def _volume_rejections(filtered: FilteredNodes, nodes: Iterable[int]) -> Iterator[tuple[int, VolumeRejection]]:
     """Yield the nodes that the plugins for volumes reject, and why: all of ``nodes`` if they reject the pod as a whole."""
     storage = filtered.storage
     if storage is None:
@@ -866,139 +892,133 @@ def _normalize(raw: list[int]) -> list[int]:
     return [100 * value // most for value in raw] if most else [0] * len(raw)
 
 
-class _SchedulingRun:
-    """A run of the scheduler over pods in their order."""
+class SchedulingQueue:
+    """Pods in the order in which they are scheduled, and what became of each. The cluster gets the pods.
 
-    def __init__(self, cluster: Cluster, pods: list[Pod]) -> None:
+    Raises InventoryError for pods of the same name.
+    """
+
+    def __init__(self, cluster: Cluster, pods: Iterable[Pod]) -> None:
         self.cluster = cluster
-        self.pods = dict(zip(_run_names(pods), pods, strict=True))
-        self.placements: dict[str, str] = {}
-        self.unschedulable: dict[str, dict[str, str]] = {}
-        self.best: dict[str, tuple[str, ...]] = {}
-        self.errors: dict[str, str] = {}
+        self.pods: dict[PodKey, Pod] = {}
+        for pod in pods:
+            if pod.key in self.pods:
+                fail(f"Pod {'/'.join(pod.key)!r}", "is listed twice among the pods to schedule")
+            self.pods[pod.key] = pod
+        self.placements: dict[PodKey, str] = {}
+        self.unschedulable: dict[PodKey, dict[str, str]] = {}
+        """The Pending pods, and the plugin that rejects each node."""
+        self.tied: dict[PodKey, tuple[str, ...]] = {}
+        self.errors: dict[PodKey, str] = {}
         # Until what it depends on changes, a pending pod fails again, and so do pods that differ only by name.
-        self.failed: dict[object, tuple[object, dict[str, str], str | None]] = {}
-        self.reasons: dict[tuple[str | None, ...], dict[str, str]] = {}
+        self._failed: dict[object, tuple[object, dict[str, str], str | None]] = {}
+        self._reasons: dict[tuple[str | None, ...], dict[str, str]] = {}
 
-    def run(self) -> ScheduleResult:
+    def try_all(self) -> None:
+        """Try each pod once."""
         self._round(list(self.pods))
-        placements, unschedulable = self.placements.copy(), self.unschedulable.copy()
+
+    def retry(self) -> int:
+        """Try the Pending pods in rounds, until a round schedules none; return the number of rounds."""
         rounds, progress = 0, True
         while self.unschedulable and progress:
             rounds += 1
             progress = self._round(list(self.unschedulable))
-        settled = SettledPlacements(self.placements, self.unschedulable)
-        return ScheduleResult(placements, unschedulable, settled, rounds, self.best, self.errors, self.cluster)
+        return rounds
 
-    def _round(self, pending: list[str]) -> bool:
+    def _round(self, pending: list[PodKey]) -> bool:
         """Try each pending pod once; return whether any was scheduled."""
         before = len(self.placements)
-        for name in pending:
-            self._try(name, self.pods[name])
+        for key in pending:
+            self._try(key, self.pods[key])
         return len(self.placements) > before
 
-    def _try(self, name: str, pod: Pod) -> None:
-        cluster = self.cluster
-        kind = scheduling_key(pod) if self.failed else None
-        known, reasons, error = self.failed.get(kind, _NEVER)
+    def _try(self, key: PodKey, pod: Pod) -> None:
+        kind = scheduling_key(pod) if self._failed else None
+        known, reasons, error = self._failed.get(kind, _NEVER)
         if known is None or known != self._depends_on(pod):
-            filtered = cluster._filter(pod, every=False)
-            best, error = self.best_of(pod, filtered)
+            filtered = self.cluster.filtered(pod, every=False)
+            best, error = self.cluster.best_of(pod, filtered)
             if best:
-                self._place(name, pod, best, filtered.picked, error)
+                self._bind(key, pod, self._chosen(key, best, filtered.picked))
+                self._note(key, error)
                 return
             reasons = self._rejections(filtered)
-            self.failed[kind or scheduling_key(pod)] = self._depends_on(pod), reasons, error
-        self.unschedulable[name] = reasons
-        self._note(name, error)
+            self._failed[kind or scheduling_key(pod)] = self._depends_on(pod), reasons, error
+        self.unschedulable[key] = reasons
+        self._note(key, error)
+
+    def _bind(self, key: PodKey, pod: Pod, node: int) -> None:
+        name = self.cluster.table.names[node]
+        self.cluster.bind(pod, name)
+        self.unschedulable.pop(key, None)
+        self.placements[key] = name
 
     def _depends_on(self, _pod: Pod) -> object:
         """Return a value that changes when the result for a Pending pod, with its reasons, may change: with each pod that is bound."""
         return len(self.placements)
 
-    def _rejections(self, filtered: _Filtered) -> dict[str, str]:
-        """Return the plugin that rejects each node; nothing after an error."""
-        return {} if filtered.error is not None else self._shared(self.cluster._reasons(filtered))
+    def _rejections(self, filtered: FilteredNodes) -> dict[str, str]:
+        """Return the plugin that rejects each node, by the node's name; nothing after an error. Equal results are shared."""
+        if filtered.error is not None:
+            return {}
+        plugins = tuple(self.cluster.reasons(filtered))
+        if plugins not in self._reasons:
+            names = self.cluster.table.names
+            self._reasons[plugins] = {name: plugin for name, plugin in zip(names, plugins, strict=True) if plugin is not None}
+        return self._reasons[plugins]
 
-    def best_of(self, pod: Pod, filtered: _Filtered) -> tuple[list[int], str | None]:
-        """Return the best of the representative nodes, and the error of a plugin, if any."""
-        feasible = filtered.feasible
-        # The scheduler skips scoring for a single node, so errors of score plugins do not matter.
-        if filtered.picked.count(feasible) <= 1:
-            return feasible, filtered.error
-        scored = self.cluster._score(pod, filtered)
-        most = max(scored.total, default=0)
-        return [node for node, total in zip(feasible, scored.total, strict=False) if total == most], scored.error
-
-    def _place(self, name: str, pod: Pod, best: list[int], picked: RepresentativeNodes, error: str | None) -> None:
-        node = self._chosen(name, best, picked)
-        self.cluster._bind(pod, node)
-        self.unschedulable.pop(name, None)
-        self.placements[name] = self.cluster._table.names[node]
-        self._note(name, error)
-
-    def _chosen(self, name: str, best: list[int], picked: RepresentativeNodes) -> int:
-        """Return the node to bind the pod to."""
-        names = self.cluster._table.names
-        self.best[name] = tuple([names[node] for node in picked.tied(best)])
+    def _chosen(self, key: PodKey, best: list[int], picked: RepresentativeNodes) -> int:
+        """Return the number of the node to bind the pod to."""
+        self.tied[key] = tuple([self.cluster.table.names[node] for node in picked.tied(best)])
         return best[0]  # Each representative is the first of its ties.
 
-    def _note(self, name: str, error: str | None) -> None:
-        self.errors.pop(name, None)
+    def _note(self, key: PodKey, error: str | None) -> None:
+        self.errors.pop(key, None)
         if error is not None:
-            self.errors[name] = error
-
-    def _shared(self, plugins: list[str | None]) -> dict[str, str]:
-        """Return the plugin that rejects each node, by the node's name; equal results are shared."""
-        key = tuple(plugins)
-        if key not in self.reasons:
-            names = self.cluster._table.names
-            self.reasons[key] = {name: plugin for name, plugin in zip(names, plugins, strict=True) if plugin is not None}
-        return self.reasons[key]
+            self.errors[key] = error
 
 
-class EvenSchedulingRun(_SchedulingRun):
-    """A run in which ties go to the node with the fewest pods. Why pods stay Pending is only computed in the end."""
+class EvenQueue(SchedulingQueue):
+    """A queue in which ties go to the node with the fewest pods. Why pods stay Pending is only computed in the end."""
 
-    def __init__(self, cluster: Cluster, pods: list[Pod], *, explain: bool = True) -> None:
-        super().__init__(cluster, pods)
-        self._explain = explain
-
-    def run(self) -> ScheduleResult:
-        result = super().run()
-        if not self._explain:
-            return result
+    def run(self, *, explain: bool = True) -> None:
+        """Schedule all pods, with retries. Without ``explain``, the result does not show why pods stay Pending."""
+        self.try_all()
+        self.retry()
         known: dict[object, dict[str, str]] = {}
-        for name in self.unschedulable:
-            pod = self.pods[name]
+        for key in self.unschedulable if explain else ():
+            pod = self.pods[key]
             kind = scheduling_key(pod)
             if kind not in known:
-                known[kind] = super()._rejections(self.cluster._filter(pod, every=False))
-            self.unschedulable[name] = known[kind]
-        return result
+                known[kind] = super()._rejections(self.cluster.filtered(pod, every=False))
+            self.unschedulable[key] = known[kind]
 
     def _depends_on(self, pod: Pod) -> object:
         # Pods that are bound only take room. The scheduler, too, retries a pod only when a pod has changed that matters to it.
         return len(self.placements) if pod.volumes else self.cluster.company(pod)
 
-    def _rejections(self, _filtered: _Filtered) -> dict[str, str]:
+    def _rejections(self, _filtered: FilteredNodes) -> dict[str, str]:
         return {}
 
-    def _chosen(self, _name: str, best: list[int], picked: RepresentativeNodes) -> int:
-        load = self.cluster._occupancy.pods()
-        return min(picked.first_tied(best), key=lambda node: (load.get(node, 0), node))
+    def _chosen(self, _key: PodKey, best: list[int], picked: RepresentativeNodes) -> int:
+        return self.cluster.emptiest(picked.first_tied(best))
 
 
 _NEVER: tuple[object, dict[str, str], str | None] = (None, {}, None)
 
 
-def _run_names(pods: list[Pod]) -> list[str]:
-    """Return the names that identify the pods of a run: pod names, or namespace/name if names are not unique."""
-    shared: dict[str, int] = {}
-    for pod in pods:
-        shared[pod.name] = shared.get(pod.name, 0) + 1
-    names = [pod.name if shared[pod.name] == 1 else f"{pod.namespace}/{pod.name}" for pod in pods]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        fail(f"Pod {twice!r}", "is listed twice among the pods to schedule")
-    return names
+def _schedule(cluster: Cluster, pods: list[Pod], *, even: bool) -> ScheduleResult:
+    """Schedule pods in their order, with retries, and bind them in the cluster: see ``Cluster.schedule``."""
+    queue = EvenQueue(cluster, pods) if even else SchedulingQueue(cluster, pods)
+    count = Counter(pod.name for pod in pods)
+    names = {key: "/".join(key) if count[key[1]] > 1 else key[1] for key in queue.pods}
+
+    def named(results: Mapping[PodKey, _Result]) -> dict[str, _Result]:
+        return {names[key]: result for key, result in results.items()}
+
+    queue.try_all()
+    placements, unschedulable = named(queue.placements), named(queue.unschedulable)
+    rounds = queue.retry()
+    settled = SettledPlacements(named(queue.placements), named(queue.unschedulable))
+    return ScheduleResult(placements, unschedulable, settled, rounds, named(queue.tied), named(queue.errors), cluster)

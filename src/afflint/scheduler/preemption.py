@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import EVERYTHING, Selector, matches
-from afflint.scheduler.cluster import Cluster, EvenSchedulingRun
+from afflint.scheduler.cluster import Cluster, EvenQueue
 from afflint.scheduler.pods import Pod, PodKey, scheduling_key
 
 NoVictims = Literal["unresolvable", "no victims", "does not fit"]
@@ -22,7 +22,7 @@ NoVictims = Literal["unresolvable", "no victims", "does not fit"]
 _OFFSET = 2**31
 """What the scheduler adds to each priority in a sum, so that a victim of negative priority counts, too."""
 _MOST_KNOWN = 8
-"""For how many kinds of pods a run remembers the victims on each node."""
+"""For how many kinds of pods a queue remembers the victims on each node."""
 _NOW = "~"
 """Comes after every time in the format of the API server."""
 
@@ -226,8 +226,8 @@ def _best(candidates: Sequence[_NodeVictims]) -> _NodeVictims:
     return max([each for each in candidates if each.score == least], key=lambda each: each.latest_start)
 
 
-class Standing(Protocol):
-    """What a run with preemption knows of the pods: their ranks, and what their controllers do."""
+class PreemptionState(Protocol):
+    """What a queue with preemption knows of the pods: their ranks, and what their controllers do."""
 
     def rank(self, pod: PodKey) -> Rank | None:
         """Return the rank of a pod; None if its priority is not known."""
@@ -253,68 +253,66 @@ class Victim(NamedTuple):
     by: Pod
 
 
-class PreemptingRun(EvenSchedulingRun):
-    """A run in which a pod without a feasible node preempts others. Victims are scheduled again, as their controllers recreate them.
+class PreemptingQueue(EvenQueue):
+    """A queue by priority, in which a pod without a feasible node preempts others: PostFilter of the scheduler.
 
-    The run ends: each preemption replaces pods by one of higher priority.
+    Victims are scheduled again, as their controllers recreate them. The queue ends: each preemption replaces pods by one of higher
+    priority.
     """
 
-    def __init__(self, cluster: Cluster, pods: Iterable[Pod], standing: Standing) -> None:
-        super().__init__(cluster, [])
-        self.pods = {_text(pod.key): pod for pod in pods}
-        self.standing = standing
+    def __init__(self, cluster: Cluster, pods: Iterable[Pod], state: PreemptionState) -> None:
+        super().__init__(cluster, pods)
+        self._state = state
         self.victims: dict[PodKey, Victim] = {}
-        """The pods that ran before this run and were preempted."""
-        self.changes = 0
-        self.futile: dict[object, int] = {}
+        """The pods that ran before and were preempted."""
+        self._changes = 0
+        self._futile: dict[object, int] = {}
         self._known: dict[object, dict[str, _NodeVictims | NoVictims]] = {}
         self._ranked: _RankedPods | None = None
         """The running pods; None before the first preemption."""
 
-    def _round(self, pending: list[str]) -> bool:
-        before = self.changes
-        for name in sorted(pending, key=lambda name: -self._priority(self.pods[name])):
-            self._try(name, self.pods[name])
-        return self.changes > before
+    def _round(self, pending: list[PodKey]) -> bool:
+        before = self._changes
+        for key in sorted(pending, key=lambda key: -self._priority(key)):
+            self._try(key, self.pods[key])
+        return self._changes > before
 
-    def _priority(self, pod: Pod) -> int:
-        rank = self.standing.rank(pod.key)
+    def _priority(self, pod: PodKey) -> int:
+        rank = self._state.rank(pod)
         return 0 if rank is None else rank.priority
 
-    def _try(self, name: str, pod: Pod) -> None:
+    def _try(self, key: PodKey, pod: Pod) -> None:
         before = len(self.placements)
-        super()._try(name, pod)
+        super()._try(key, pod)
         if len(self.placements) > before:
-            self._started(pod, self.placements[name])
-        elif name not in self.errors:
-            self._preempt(name, pod)
+            self._started(pod, self.placements[key])
+        elif key not in self.errors:
+            self._preempt(key, pod)
 
-    def _preempt(self, name: str, pod: Pod) -> None:
-        rank, profile = self.standing.rank(pod.key), pod.rules.profile
-        if rank is None or not self.standing.preempts(pod.key) or profile.unknown or not profile.preempts:
+    def _preempt(self, key: PodKey, pod: Pod) -> None:
+        rank, profile = self._state.rank(key), pod.rules.profile
+        if rank is None or not self._state.preempts(key) or profile.unknown or not profile.preempts:
             return
         # Until something changes, pods that differ only by name fail again.
         asked = scheduling_key(pod), rank.priority
-        if self.futile.get(asked) == self.changes:
+        if self._futile.get(asked) == self._changes:
             return
         if self._ranked is None:
-            self._ranked = _RankedPods(self.cluster, self.standing.rank)
+            self._ranked = _RankedPods(self.cluster, self._state.rank)
         if not self._ranked.any_below(rank.priority):
             return
-        allowances = self.standing.allowances()
+        allowances = self._state.allowances()
         known = self._known_victims(pod, rank.priority) if not allowances else None
         found = _preempt(self.cluster, pod, rank.priority, self._ranked, allowances, known)
         if found.node is None:
-            self.futile[asked] = self.changes
+            self._futile[asked] = self._changes
             return
         for victim in found.victims:
             self._remove(victim, found.node, pod)
-        self.cluster.bind(pod, found.node)
-        self.unschedulable.pop(name)
-        self.placements[name] = found.node
+        self._bind(key, pod, self.cluster.table.numbers[found.node])
         self._started(pod, found.node)
         # What failed before may fit now.
-        self.failed.clear()
+        self._failed.clear()
 
     def _known_victims(self, pod: Pod, priority: int) -> dict[str, _NodeVictims | NoVictims] | None:
         """Return the nodes that were evaluated for an equal pod and have not changed since; None if other nodes matter, too.
@@ -331,17 +329,16 @@ class PreemptingRun(EvenSchedulingRun):
         return self._known[asked]
 
     def _remove(self, victim: Pod, node: str, by: Pod) -> None:
-        name = _text(victim.key)
         self.cluster.unbind(victim)
         if self._ranked is not None:
             self._ranked.remove(victim, node)
         self._changed(victim, node, -1)
-        if self.placements.pop(name, None) is None:
+        if self.placements.pop(victim.key, None) is None:
             self.victims[victim.key] = Victim(victim, node, by)
-        replacement = self.standing.replacement(victim, node)
+        replacement = self._state.replacement(victim, node)
         if replacement is not None:
-            self.pods[name] = replacement
-            self.unschedulable[name] = {}
+            self.pods[victim.key] = replacement
+            self.unschedulable[victim.key] = {}
 
     def _started(self, pod: Pod, node: str) -> None:
         if self._ranked is not None:
@@ -349,11 +346,7 @@ class PreemptingRun(EvenSchedulingRun):
         self._changed(pod, node, 1)
 
     def _changed(self, pod: Pod, node: str, step: int) -> None:
-        self.changes += 1
+        self._changes += 1
         for known in self._known.values():
             known.pop(node, None)
-        self.standing.count(pod, step)
-
-
-def _text(key: PodKey) -> str:
-    return "/".join(key)
+        self._state.count(pod, step)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from afflint.checks.cluster_view import AS_ORDERED
 from afflint.checks.match import CrossManifestMatch, Match
 from afflint.checks.policies.node_requirements import name_path
 from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.controllers.evictions import migration_obstacle
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize
-from afflint.inventory.cluster_view import AS_ORDERED
 from afflint.placement import proofs
 from afflint.placement.failures import Disruption, UnknownLossError, failures, label_key
 from afflint.placement.rejections import Rejections, running_pod_index, unknown_node
@@ -21,8 +21,8 @@ from afflint.policies.workload_params import Fits, Migratable, Survives
 from afflint.scheduler.nodes import ITSELF
 
 if TYPE_CHECKING:
+    from afflint.checks.cluster_view import ClusterView
     from afflint.controllers.pod_source import PodSource
-    from afflint.inventory.cluster_view import ClusterView
     from afflint.placement.plan import DisruptionEffect, ReplicaMove
     from afflint.placement.schedule import PlacedWorkload
 

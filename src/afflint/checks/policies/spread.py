@@ -22,10 +22,10 @@ from afflint.policies.implied_params import HARD, RequiredSpread
 from afflint.yaml.placeholders import is_placeholder
 
 if TYPE_CHECKING:
+    from afflint.checks.topology import KnownTopology
     from afflint.findings.edits import SymbolicEdit
     from afflint.index.facts import Pods
     from afflint.index.manifest_index import ManifestIndex
-    from afflint.inventory.topology import KnownTopology
 
 
 def required_spread(case: PolicySubject, params: RequiredSpread) -> Iterator[Match]:

@@ -18,9 +18,9 @@ from afflint.yaml.document import map_at
 
 if TYPE_CHECKING:
     from afflint.admission.pod_admission import PodAdmission
+    from afflint.checks.topology import KnownTopology
     from afflint.index.facts import Migration
     from afflint.index.manifest_index import ManifestIndex
-    from afflint.inventory.topology import KnownTopology
     from afflint.scheduler.namespaces import Namespace
 
 POD_FIELDS = ("nodeName", "schedulerName", "evictionStrategy", "hostNetwork", "architecture", "priorityClassName")

@@ -11,6 +11,7 @@ from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, PodsKey, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
+from afflint.inventory.node_classes import NodeClass
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.constraints import constraints_of, items
@@ -21,7 +22,6 @@ from afflint.kube.taints import first_untolerated
 from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.disruption_budgets import Disruptions
 from afflint.placement.failures import Disruption
-from afflint.placement.node_classes import NodeClass
 from afflint.placement.plan import DisruptionEffect
 from afflint.placement.scenarios import Scenarios, scenarios_of
 from afflint.placement.schedule import Schedule, Start, build_schedules, start

@@ -11,8 +11,8 @@ from afflint.kube.selectors import Requirement
 from afflint.pools.matching import PoolLabels, declared_keys
 
 if TYPE_CHECKING:
+    from afflint.checks.cluster_view import ClusterView
     from afflint.index.facts import Pods
-    from afflint.inventory.cluster_view import ClusterView
     from afflint.inventory.node_files import NodeFact
     from afflint.pools.pool import Pool
 
