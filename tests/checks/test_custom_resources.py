@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from afflint.checks.match import Target
@@ -106,6 +108,14 @@ def test_a_field_of_the_operator_in_a_spread_constraint_is_known() -> None:
             - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, additionalLabelSelectors: OnShard}
     """
     assert lint(text) == []
+
+
+@pytest.mark.parametrize("indent", [None, 1], ids=["one line", "lines"])
+def test_a_mistake_is_found_in_json_as_in_yaml(indent: int | None) -> None:
+    spec = {"affinty": {"podAntiAffinity": {}}}
+    data = {"apiVersion": "monitoring.coreos.com/v1", "kind": "Prometheus", "metadata": {"name": "a"}, "spec": spec}
+    (message,) = messages_of(json.dumps(data, indent=indent), "unknown-field")
+    assert "unknown field `affinty` in spec of this Prometheus; did you mean `affinity`?" in message
 
 
 class TestPlaces:

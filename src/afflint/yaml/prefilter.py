@@ -98,7 +98,11 @@ class Triage:
                 if self._others(name, piece):
                     return True
             return False
-        return True if self._mentions(piece) or _lacks_kind(piece) else None
+        return True if self._mentions(piece) or _lacks_kind(piece) or self._is_other_in_json(piece) else None
+
+    def _is_other_in_json(self, piece: bytes) -> bool:
+        """Whether a document in JSON, or with quoted keys, may be of another kind that matters."""
+        return piece.lstrip()[:1] in (b"{", b'"') and any(self._others(name or b"", piece) for name in kinds_named(piece))
 
     def _others(self, name: bytes, piece: bytes) -> bool:
         return self._may_matter is not None and self._may_matter(name, piece)
