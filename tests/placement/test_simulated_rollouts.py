@@ -18,7 +18,7 @@ from afflint.placement.planner import make_plan
 from afflint.placement.rolling_states import _choices
 from afflint.placement.rollouts import ClusterSettings, Rollouts
 from afflint.placement.schedule import build_schedule
-from afflint.report.place.rollout_words import rollout_lines
+from afflint.report.place.sequences import rollout_lines
 from cluster_objects import HOST, ZONE, Object, node, pod, zoned
 from growth import calls
 from workload_objects import apart_by, inventory, pod_source
@@ -276,7 +276,7 @@ def test_workloads_are_named_in_several_ways_and_each_means_those_with_rollouts(
 def test_the_example_of_the_usual_end_comes_before_the_rare_one() -> None:
     effect = rolled(zoned(a1="a", b1="b", b2="b"), pod_source("web", replicas=3, **even()))
     assert effect.rare
-    lines = [line.partition(" ")[0].strip(":,") for line in rollout_lines(effect, ZONE_KEY)]
+    lines = [line.partition(" ")[0].strip(":,") for line in rollout_lines(effect, "zone")]
     assert lines[-2:] == ["for", "rarely"]
 
 

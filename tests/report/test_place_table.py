@@ -20,9 +20,10 @@ from afflint.placement.plan import (
     Replica,
     ReplicaMove,
 )
+from afflint.report.phrases import columns
 from afflint.report.place import table as place_table
-from afflint.report.place.digest import reason_words, short_titles
-from afflint.report.place.table import columns
+from afflint.report.place.view import short_titles
+from afflint.report.place.words import reason_words
 
 
 def plan(*verdicts: str, replicas: tuple[Replica, ...] = (), **more: Any) -> Plan:

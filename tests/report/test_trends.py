@@ -9,8 +9,8 @@ from html_page import Page
 from standing_sample import STANDING, TRENDS, point, rendered
 
 from afflint.report.policies import markdown, page, text
-from afflint.report.trends.chart import line_chart
 from afflint.report.trends.model import Trend, heads, rows, summary, tables
+from afflint.report.trends.page import line_chart
 
 FINDINGS, VIOLATIONS = TRENDS
 ALONE = STANDING._replace(policies=(), workloads=0, trends=(FINDINGS,))

@@ -102,16 +102,14 @@ def why(args: WhyOptions) -> int:
 
 
 def _chunks(explanation: Explanation, args: WhyOptions) -> Iterator[str]:
-    if args.form == "json":
-        from afflint.report.place import why_json
+    from afflint.report.place import why as report
 
-        return why_json.render(explanation)
+    if args.form == "json":
+        return report.render_json(explanation)
     import shutil
 
-    from afflint.report.place import why_text
-
     color, width = args.output is None and colored(args.color), shutil.get_terminal_size((100, 24)).columns
-    return why_text.render(explanation, color=color, width=width)
+    return report.render(explanation, color=color, width=width)
 
 
 _SECTIONS = {

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from afflint.findings.coverage import WorkloadSource
-from afflint.findings.finding import SEVERITIES, Finding, Fix, Related, Severity, Span
+from afflint.findings.finding import SEVERITIES, Finding, Fix, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize
 from afflint.report.fix_lines import changes
-from afflint.report.html_page import page, shown
+from afflint.report.html_page import bullets, details, fragment, options, page, shown, state
 from afflint.report.model import Report, RuleInfo
 from afflint.report.paths import folder_of, slashed
 from afflint.report.phrases import html_words, object_words, roots
@@ -50,11 +50,12 @@ def render(report: Report) -> Iterator[str]:
     """Yield the page. The same report gives the same bytes, and they can always be encoded as UTF-8."""
     entries = _entries(report.findings)
     title = report.summary.found
+    severities = [each for each in SEVERITIES if any(entry.finding.severity == each for entry in entries)]
     parts = {
         "title": title,
         "lead": "<br>\n".join(html_words(line.removeprefix("[*] ")) for line in summary_lines(report)),
-        "notes": "".join((*_not_seen(report.summary.coverage.not_seen), _left_out(entries, len(report.findings)))),
-        "find": _find(entries),
+        "notes": _not_seen(report.summary.coverage.not_seen) + _left_out(entries, len(report.findings)),
+        "find": fragment("check_find", severities=options(severities), rules=options(sorted({entry.finding.rule for entry in entries}))),
         "rules": "".join(_rules(entries, report.rules() if entries else ())),
         "folders": "".join(_folders(report.findings, {folder_of(entry.finding.file) for entry in entries})),
         "findings": "".join(_findings(entries, report)),
@@ -71,16 +72,13 @@ def _entries(findings: Sequence[Finding]) -> list[_PageFinding]:
     return [_PageFinding(number, findings[each], each in full) for number, each in enumerate(listed, 1)]
 
 
-def _not_seen(sources: Sequence[WorkloadSource]) -> Iterator[str]:
-    """Yield a list that opens, of the sources of workloads that were not seen."""
+def _not_seen(sources: Sequence[WorkloadSource]) -> str:
+    """Return a list that opens, of the sources of workloads that were not seen."""
     if not sources:
-        return
-    yield f'<details class="fold">\n<summary>Not checked: {len(sources)}</summary>\n<ul>\n'
-    for each in sources[:_MOST_LINES]:
-        yield f"<li><code>{shown(slashed(each.file))}</code>: {html_words(each.message)}</li>\n"
-    if len(sources) > _MOST_LINES:
-        yield f"<li>and {len(sources) - _MOST_LINES} more</li>\n"
-    yield "</ul>\n</details>\n"
+        return ""
+    items = [f"<code>{shown(slashed(each.file))}</code>: {html_words(each.message)}" for each in sources[:_MOST_LINES]]
+    more = [f"and {len(sources) - _MOST_LINES} more"] if len(sources) > _MOST_LINES else []
+    return details("fold", f"Not checked: {len(sources)}", bullets([*items, *more]))
 
 
 def _left_out(entries: Sequence[_PageFinding], total: int) -> str:
@@ -89,28 +87,6 @@ def _left_out(entries: Sequence[_PageFinding], total: int) -> str:
         return ""
     rest = f"{len(entries) - full} as a line{', the others are left out' * (len(entries) < total)}"
     return f'<p class="notes">{full} of {total} findings are shown with their source, {rest}; <code>--format json</code> has all.</p>\n'
-
-
-def _state(severity: Severity) -> str:
-    return f'<span class="state {severity}">{severity}</span>'
-
-
-def _find(entries: Sequence[_PageFinding]) -> str:
-    """Return the search and the filters; they are hidden until the script runs."""
-    severities = [each for each in SEVERITIES if any(entry.finding.severity == each for entry in entries)]
-    names = sorted({entry.finding.rule for entry in entries})
-    return (
-        '<div class="find" id="find" hidden>\n'
-        '<label>Find <input type="search" id="words" placeholder="a file, an object, a word"></label>\n'
-        f'<label>Severity <select id="severity"><option value="">any</option>{_options(severities)}</select></label>\n'
-        f'<label>Rule <select id="rule"><option value="">all</option>{_options(names)}</select></label>\n'
-        '<label><input type="checkbox" id="fixable"> with a fix</label>\n'
-        '<output id="found"></output>\n</div>\n'
-    )
-
-
-def _options(words: Iterable[str]) -> str:
-    return "".join(f"<option>{shown(word)}</option>" for word in words)
 
 
 def _rules(entries: Sequence[_PageFinding], infos: Iterable[RuleInfo]) -> Iterator[str]:
@@ -122,17 +98,19 @@ def _rules(entries: Sequence[_PageFinding], infos: Iterable[RuleInfo]) -> Iterat
     order = sorted(found.items(), key=lambda item: (SEVERITIES.index(item[0][0]), -len(item[1]), item[0][1]))
     for (severity, name), alike in order:
         info = known.get(name)
-        yield f'<details class="rule" data-rule="{shown(name)}" data-severity="{severity}">\n'
-        yield f"<summary>{_state(severity)}<h3><code>{shown(name)}</code></h3>"
-        yield f'<span class="number">{len(alike)}</span><span class="soft">{html_words(info.summary) if info else ""}</span></summary>\n'
-        yield '<div class="body">\n'
-        if info and info.help:
-            yield f"<p>{html_words(info.help)}</p>\n"
-        yield f'<p class="soft"><code>afflint rule {shown(name)}</code></p>\n<ul>\n'
-        for entry in alike:
-            where = f"{entry.finding.file}:{entry.finding.span.line}"
-            yield f'<li><a href="#n{entry.number}"><code>{shown(where)}</code></a> {shown(object_words(entry.finding.object))}</li>\n'
-        yield "</ul>\n</div>\n</details>\n"
+        summary = f'<span class="number">{len(alike)}</span><span class="soft">{html_words(info.summary) if info else ""}</span>'
+        help_ = f"<p>{html_words(info.help)}</p>\n" if info and info.help else ""
+        places = bullets(
+            f'<a href="#n{each.number}"><code>{shown(f"{each.finding.file}:{each.finding.span.line}")}</code></a>'
+            f" {shown(object_words(each.finding.object))}"
+            for each in alike
+        )
+        yield details(
+            "rule",
+            f"{state(severity)}<h3><code>{shown(name)}</code></h3>{summary}",
+            f'<div class="body">\n{help_}<p class="soft"><code>afflint rule {shown(name)}</code></p>\n{places}</div>\n',
+            more=f' data-rule="{shown(name)}" data-severity="{severity}"',
+        )
 
 
 def _folders(findings: Sequence[Finding], listed: Collection[str]) -> Iterator[str]:
@@ -173,7 +151,7 @@ def _finding(entry: _PageFinding, sources: Sources, opened: bool) -> Iterator[st
     finding = entry.finding
     fixable = f' data-fix="{"safe" if finding.fix.safe else "unsafe"}"' if finding.fix else ""
     marks = f'id="n{entry.number}" data-rule="{shown(finding.rule)}" data-severity="{finding.severity}"{fixable}'
-    head = f'{_state(finding.severity)}<span class="message">{html_words(finding.message)}</span>'
+    head = f'{state(finding.severity)}<span class="message">{html_words(finding.message)}</span>'
     line = f'<span class="soft">line {finding.span.line}</span>'
     if not entry.full:
         yield f'<div class="finding" {marks}>\n<p class="head">{head}{line}</p>\n</div>\n'
@@ -190,15 +168,11 @@ def _finding(entry: _PageFinding, sources: Sources, opened: bool) -> Iterator[st
     if finding.fix is not None:
         yield from _fix(sources.lines(finding.source), finding.fix)
     for related in finding.related[:_RELATED]:
-        yield from _related(related, sources)
+        yield f'<p class="note">{html_words(related.message)}: <code>{shown(related.file)}:{related.span.line}</code></p>\n'
+        yield from _source(sources.lines(related.source), related.span)
     if len(finding.related) > _RELATED:
         yield f'<p class="soft">and {len(finding.related) - _RELATED} more places</p>\n'
     yield "</div>\n</details>\n"
-
-
-def _related(related: Related, sources: Sources) -> Iterator[str]:
-    yield f'<p class="note">{html_words(related.message)}: <code>{shown(related.file)}:{related.span.line}</code></p>\n'
-    yield from _source(sources.lines(related.source), related.span)
 
 
 def _source(lines: Sequence[str], span: Span) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -153,9 +154,7 @@ def grouped(compliance: Compliance, by: Literal["namespace", "owner"]) -> list[W
 
 def _group(name: str, inside: dict[EvaluatedWorkload, list[tuple[str, ComplianceVerdict]]]) -> WorkloadGroup:
     unmet = [(policy, verdict) for verdicts in inside.values() for policy, verdict in verdicts if verdict.state == "unmet"]
-    counts: dict[str, int] = {}
-    for policy, _ in unmet:
-        counts[policy] = counts.get(policy, 0) + 1
+    counts = Counter(policy for policy, _ in unmet)
     content = sum(all(verdict.state in ("met", "excepted") for _, verdict in verdicts) for verdicts in inside.values())
     names = tuple(sorted(counts, key=lambda policy: (-counts[policy], policy)))
     return WorkloadGroup(name, len(inside), content, len(unmet), oldest(verdict.since for _, verdict in unmet), names)

@@ -87,7 +87,10 @@ def _missing_lines(coverage: Coverage, verbose: bool) -> Iterator[str]:
         counts = sorted(Counter(each.missing for each in elsewhere).items(), key=lambda each: (-each[1], each[0]))
         shown = [f"{visible(what)}{f' ({count})' if count > 1 else ''}" for what, count in counts[:_MAX_MISSING]]
         more = [f"{len(counts) - _MAX_MISSING} more (`-v` lists them)"] if len(counts) > _MAX_MISSING else []
-        yield f"Not rendered: {_counted_kinds(elsewhere)}. Not in the repository: {', '.join([*shown, *more])}.{_hint(elsewhere)}"
+        # The option is for charts in a chart repository; a path is in a Git repository.
+        fetched = any(each.missing.startswith("chart ") and "/" not in each.missing for each in elsewhere)
+        hint = " `--render-network` fetches charts." if fetched else ""
+        yield f"Not rendered: {_counted_kinds(elsewhere)}. Not in the repository: {', '.join([*shown, *more])}.{hint}"
     remaining = [(f"{each.kind} {each.name}", each.reason) for each in missing if verbose or each.reason != not_in_repository(each.missing)]
     yield from _failed_lines(remaining, verbose)
     reasons = dict.fromkeys(each.reason for each in coverage.not_seen if each.kind == "chart" and each.reason.startswith("the chart "))
@@ -114,9 +117,3 @@ def _counted_kinds(sources: Iterable[WorkloadSource]) -> str:
 
 _SHOWN = {"Kustomization": "Flux Kustomization"}
 """Kinds whose names differ from other kinds only in case."""
-
-
-def _hint(elsewhere: Iterable[WorkloadSource]) -> str:
-    """Return the option for charts in a chart repository; a path is in a Git repository."""
-    fetched = any(each.missing.startswith("chart ") and "/" not in each.missing for each in elsewhere)
-    return " `--render-network` fetches charts." if fetched else ""

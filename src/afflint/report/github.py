@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.findings.finding import Finding, Severity, Span
+from afflint.findings.finding import Severity, Span
 from afflint.findings.phrases import visible
 from afflint.report.model import Report
 from afflint.report.paths import slashed
@@ -15,13 +15,9 @@ _COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info"
 def render(report: Report) -> Iterator[str]:
     """Yield a command per finding: its message, then its help on a line of its own."""
     for finding in report.findings:
-        yield _command(finding)
-
-
-def _command(finding: Finding) -> str:
-    properties = f"file={_property(slashed(finding.file))},{_region(finding.span)},title={_property(finding.rule)}"
-    message = "\n".join(visible(text) for text in (finding.message, finding.help) if text)
-    return f"::{_COMMANDS[finding.severity]} {properties}::{_data(message)}\n"
+        properties = f"file={_property(slashed(finding.file))},{_region(finding.span)},title={_property(finding.rule)}"
+        message = "\n".join(visible(text) for text in (finding.message, finding.help) if text)
+        yield f"::{_COMMANDS[finding.severity]} {properties}::{_data(message)}\n"
 
 
 def _region(span: Span) -> str:

@@ -34,9 +34,6 @@ def _issue(finding: Finding, fingerprint: str) -> dict[str, object]:
             # Exact, or GitLab does not find the file; but its parser rejects a report with a lone surrogate.
             "path": slashed(finding.file).encode("utf-8", "backslashreplace").decode("utf-8"),
             "lines": {"begin": span.line, "end": span.end_line},
-            "positions": {
-                "begin": {"line": span.line, "column": span.column},
-                "end": {"line": span.end_line, "column": span.end_column},
-            },
+            "positions": {"begin": {"line": span.line, "column": span.column}, "end": {"line": span.end_line, "column": span.end_column}},
         },
     }

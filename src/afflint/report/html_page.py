@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from string import Template
 
@@ -21,6 +21,35 @@ class PageMetadata(NamedTuple):
 def shown(text: str) -> str:
     """Escape ``text`` from a manifest for an HTML element or a quoted attribute."""
     return escape(visible(text), quote=True)
+
+
+def state(style: str, words: str = "") -> str:
+    """Return a coloured word: a severity, or the outcome of something."""
+    return f'<span class="state {style}">{words or style}</span>'
+
+
+def details(classes: str, summary: str, body: str, *, opened: bool = False, more: str = "") -> str:
+    """Return a part that the reader can unfold; ``more`` are further attributes."""
+    return f'<details class="{classes}"{more}{" open" * opened}>\n<summary>{summary}</summary>\n{body}</details>\n'
+
+
+def bullets(items: Iterable[str], classes: str = "") -> str:
+    """Return a list; an empty text without items."""
+    marked = f' class="{classes}"' if classes else ""
+    listed = "".join(f"<li>{item}</li>\n" for item in items)
+    return f"<ul{marked}>\n{listed}</ul>\n" if listed else ""
+
+
+def options(words: Iterable[str], values: Iterable[str] | None = None) -> str:
+    """Return the options of a choice; ``values`` are what the script reads, if that is not the words."""
+    if values is None:
+        return "".join(f"<option>{shown(word)}</option>" for word in words)
+    return "".join(f'<option value="{shown(value)}">{shown(word)}</option>' for word, value in zip(words, values, strict=True))
+
+
+def fragment(name: str, **parts: object) -> str:
+    """Return a part of a page with the template ``name.html`` in this package, whose values are ``parts``."""
+    return Template(asset(f"{name}.html")).substitute(parts)
 
 
 def page(name: str, title: str, made: PageMetadata | None, parts: Mapping[str, str], rules: str = "") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.findings.finding import Finding, Fix, Span
+from afflint.findings.finding import Finding, Span
 from afflint.report.json_stream import document
 from afflint.report.model import RenderSummary, Report
 
@@ -39,6 +39,7 @@ def render(report: Report) -> Iterator[str]:
 def plain_finding(finding: Finding) -> dict[str, object]:
     """Return a finding as every JSON report has it."""
     ref = finding.object
+    edits = [{**_span(edit.span), "text": edit.text} for edit in finding.fix.edits] if finding.fix is not None else []
     return {
         "rule": finding.rule,
         "category": finding.category,
@@ -55,7 +56,7 @@ def plain_finding(finding: Finding) -> dict[str, object]:
             {"file": related.file, "line": related.span.line, "column": related.span.column, "message": related.message}
             for related in finding.related
         ],
-        "fix": None if finding.fix is None else _fix(finding.fix),
+        "fix": None if finding.fix is None else {"safe": finding.fix.safe, "edits": edits},
         **({"rendered_in": list(finding.rendered)} if finding.rendered else {}),
     }
 
@@ -66,10 +67,6 @@ def _renders(renders: RenderSummary) -> dict[str, object]:
     rendered = {"kustomizations": renders.kustomizations, "charts": renders.charts, "failed": failed, "without": without}
     unread = [{"object": name, "reason": reason} for name, reason in renders.unread]
     return {**rendered, "unread": unread} if unread else rendered
-
-
-def _fix(fix: Fix) -> dict[str, object]:
-    return {"safe": fix.safe, "edits": [{**_span(edit.span), "text": edit.text} for edit in fix.edits]}
 
 
 def _span(span: Span) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 
 from afflint.findings.finding import Finding
@@ -25,7 +25,9 @@ def render(report: Report) -> Iterator[str]:
     for number, (file, group) in enumerate(groupby(report.findings, key=lambda finding: finding.file)):
         findings = list(group)
         yield _suite(number, file, tests=len(findings), failures=len(findings))
-        yield from _cases(findings)
+        # Readers merge test cases with the same name, so that repeated names are numbered; the findings are sorted.
+        for name, same in groupby(findings, key=lambda finding: f"{finding.rule} at {finding.span.line}:{finding.span.column}"):
+            yield from (_case(finding, name if place == 1 else f"{name} ({place})") for place, finding in enumerate(same, 1))
         yield _SUITE_END
     yield "</testsuites>\n"
 
@@ -38,13 +40,6 @@ def _suite(number: int, name: str, *, tests: int, failures: int) -> str:
 
 
 _SUITE_END = "    <system-out/>\n    <system-err/>\n  </testsuite>\n"
-
-
-def _cases(findings: Iterable[Finding]) -> Iterator[str]:
-    # Readers merge test cases with the same name, so that repeated names are numbered; the findings are sorted.
-    for name, group in groupby(findings, key=lambda finding: f"{finding.rule} at {finding.span.line}:{finding.span.column}"):
-        for number, finding in enumerate(group, 1):
-            yield _case(finding, name if number == 1 else f"{name} ({number})")
 
 
 def _case(finding: Finding, name: str) -> str:

@@ -64,24 +64,17 @@ def _table(report: Report, room: int) -> Iterator[str]:
     yield head
     ordered = sorted(report.findings, key=lambda finding: SEVERITIES.index(finding.severity))
     for number, finding in enumerate(ordered):
-        row = _row(finding)
+        severity = f"**{finding.severity}**" if finding.severity == "error" else finding.severity
+        cells = (severity, code(f"{slashed(finding.file)}:{finding.span.line}"), "<br>".join(_words(finding)), code(finding.rule))
+        row = f"| {' | '.join(cells)} |\n"
         room -= len(row.encode())
         if room < 0:
-            yield f"\n**And {_rest(ordered[number:])}.**\n"
+            counts = Counter(finding.severity for finding in ordered[number:])
+            rest = ", ".join(pluralize(counts[each], each) for each in SEVERITIES if counts[each])
+            yield f"\n**And {len(ordered) - number} more: {rest}.**\n"
             break
         yield row
     yield "\n"
-
-
-def _rest(findings: Sequence[Finding]) -> str:
-    counts = Counter(finding.severity for finding in findings)
-    return f"{len(findings)} more: {', '.join(pluralize(counts[each], each) for each in SEVERITIES if counts[each])}"
-
-
-def _row(finding: Finding) -> str:
-    severity = f"**{finding.severity}**" if finding.severity == "error" else finding.severity
-    cells = (severity, code(f"{slashed(finding.file)}:{finding.span.line}"), "<br>".join(_words(finding)), code(finding.rule))
-    return f"| {' | '.join(cells)} |\n"
 
 
 def _words(finding: Finding) -> Iterator[str]:
@@ -104,11 +97,7 @@ def prose(text: str) -> str:
     parts = _cut(text).split("`")
     if len(parts) % 2 == 0:  # An unpaired backtick.
         parts[-2:] = ["`".join(parts[-2:])]
-    return "".join(code(part) if number % 2 else _escaped(_CALLS.sub(_apart, part)) for number, part in enumerate(parts) if part)
-
-
-def _apart(match: re.Match[str]) -> str:
-    return f"{match[0]}\u200b"
+    return "".join(code(part) if number % 2 else _escaped(_CALLS.sub("\\g<0>\u200b", part)) for number, part in enumerate(parts) if part)
 
 
 def code(text: str) -> str:

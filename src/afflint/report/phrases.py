@@ -1,11 +1,42 @@
-"""Words for objects and render roots, shared by the report formats."""
+"""Words for objects and render roots, and the colours and widths of text, shared by the report formats."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from afflint.findings.finding import ObjectRef
 from afflint.findings.phrases import visible
+
+Paint = Callable[[str, str], str]
+"""Takes the name of a style and a text, returns the text in that style."""
+_STYLES = {
+    **dict.fromkeys(("error", "dead", "worse", "bad"), "1;31"),
+    **dict.fromkeys(("warning", "degraded", "blocked", "refused"), "1;33"),
+    **dict.fromkeys(("info", "neutral"), "1;36"),
+    **dict.fromkeys(("good", "better"), "1;32"),
+    **dict.fromkeys(("interrupted", "unjudged"), "33"),
+    **dict.fromkeys(("no", "dim"), "2"),
+    "survives": "32",
+    "strong": "1",
+    "frame": "1;34",
+}
+
+
+def painter(color: bool) -> Paint:
+    """Return a function that writes text in a style; without ``color``, it leaves the text as it is."""
+    if not color:
+        return lambda _, text: text
+    return lambda style, text: f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if style and text else text
+
+
+def columns(text: str) -> int:
+    """Return how many terminal columns ``text`` takes: two for a wide character, none for a combining mark."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    marks_on_others = sum(unicodedata.category(char) in ("Mn", "Me") for char in text)
+    return len(text) - marks_on_others + sum(unicodedata.east_asian_width(char) in "WF" for char in text)
 
 
 def object_words(ref: ObjectRef) -> str:

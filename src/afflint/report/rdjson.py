@@ -58,9 +58,4 @@ def _range(span: Span, lines: Sequence[str]) -> dict[str, object]:
 
 def _position(line: int, column: int, lines: Sequence[str]) -> dict[str, int]:
     before = lines[line - 1][: column - 1] if line <= len(lines) else ""
-    return {"line": line, "column": column + sum(_more_bytes(char) for char in before)}
-
-
-def _more_bytes(char: str) -> int:
-    """Return how many bytes a character takes beyond the first."""
-    return (char >= "\x80") + (char >= "\u0800") + (char >= "\U00010000")
+    return {"line": line, "column": column + len(before.encode("utf-8", "surrogatepass")) - len(before)}

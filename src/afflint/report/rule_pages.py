@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from afflint.checks.registry import Rule
 
@@ -22,7 +22,8 @@ def page(rule: Rule, *, color: bool, width: int | None = None) -> str:
     since = f", since afflint {rule.since}" if rule.since else ""
     lines = [f"{bold}{rule.name}{plain}  {dim}{rule.category}, {rule.severity}{default}{fix}{since}{plain}"]
     fenced = False
-    text = rule.page() if width is None else _wrapped(rule.page(), width)
+    # Paragraphs and list items are wrapped, never within a code span; headings, links and examples are kept.
+    text = rule.page() if width is None else re.sub(_PROSE, lambda prose: _broken(prose[0], width), rule.page())
     for line in text.splitlines()[1:]:
         if line.startswith("```"):
             fenced = not fenced
@@ -38,11 +39,6 @@ def page(rule: Rule, *, color: bool, width: int | None = None) -> str:
         else:
             lines.append(re.sub(r"`([^`]+)`", rf"{cyan}\1{plain}", line) if color else line)
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _wrapped(text: str, width: int) -> str:
-    """Wrap the paragraphs and list items of a page, never within a code span; keep headings, links and examples."""
-    return re.sub(_PROSE, lambda prose: _broken(prose[0], width), text)
 
 
 _PROSE = re.compile(r"^```(?:.*\n)*?```$|^(?:- (?!\[)|[^\s#`-]|`[^`]).*(?:\n(?!- )(?:  )?[^\s#].*)*", re.MULTILINE)
@@ -63,21 +59,16 @@ def table(rules: Sequence[Rule]) -> str:
     """Return a line per rule, grouped by category."""
     if not rules:
         return "No policies are configured.\n"
-    width = max(len(rule.name) for rule in rules)
-    return "".join(_rows(rules, width))
-
-
-def _rows(rules: Sequence[Rule], width: int) -> Iterator[str]:
     from afflint.checks.registry import CATEGORIES
 
+    width, rows = max(len(rule.name) for rule in rules), []
     for category in CATEGORIES:
         of_category = [rule for rule in rules if rule.category == category]
-        if not of_category:
-            continue
-        yield f"{category}\n"
+        rows += [f"{category}\n"] if of_category else []
         for rule in of_category:
             marks = ("" if rule.default else " (off by default)") + ("" if rule.fix == "none" else f" [{rule.fix} fix]")
-            yield f"  {rule.name:<{width}}  {rule.severity:<7}  {rule.summary().replace('`', '')}{marks}\n"
+            rows.append(f"  {rule.name:<{width}}  {rule.severity:<7}  {rule.summary().replace('`', '')}{marks}\n")
+    return "".join(rows)
 
 
 def as_json(rules: Sequence[Rule], *, single: bool) -> str:

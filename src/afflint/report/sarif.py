@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from afflint.findings.finding import Edit, Finding, Fix, ObjectRef, Related, Severity, Span
+from afflint.findings.finding import Edit, Finding, Fix, Severity, Span
 from afflint.findings.phrases import visible
 from afflint.report.fingerprints import fingerprints
 from afflint.report.json_stream import document
@@ -77,7 +77,8 @@ def _result(finding: Finding, fingerprint: str, numbers: Mapping[str, int]) -> d
     }
     if finding.related:
         # SARIF requires distinct locations; two names can become equal by escaping.
-        result["relatedLocations"] = list({repr(location): location for location in map(_related, finding.related)}.values())
+        related = [{"physicalLocation": _physical(each.file, each.span), "message": _message(each.message)} for each in finding.related]
+        result["relatedLocations"] = list({repr(location): location for location in related}.values())
     if finding.rendered:
         result["properties"] = {"renderedIn": list(finding.rendered)}
     if finding.fix is not None and finding.fix.edits:
@@ -87,24 +88,13 @@ def _result(finding: Finding, fingerprint: str, numbers: Mapping[str, int]) -> d
 
 def _location(finding: Finding) -> dict[str, object]:
     location: dict[str, object] = {"physicalLocation": _physical(finding.file, finding.span)}
-    if logical := [*_object(finding.object), *_field(finding.field)]:
+    ref = finding.object
+    parts = [visible(part) for part in (ref.api_version, ref.kind, ref.namespace, ref.name) if part]
+    logical = [{"name": parts[-1], "fullyQualifiedName": "/".join(parts), "kind": "object"}] if parts else []
+    logical += [{"fullyQualifiedName": visible(finding.field), "kind": "property"}] if finding.field else []
+    if logical:
         location["logicalLocations"] = logical
     return location
-
-
-def _object(ref: ObjectRef) -> Iterator[dict[str, str]]:
-    parts = [visible(part) for part in (ref.api_version, ref.kind, ref.namespace, ref.name) if part]
-    if parts:
-        yield {"name": parts[-1], "fullyQualifiedName": "/".join(parts), "kind": "object"}
-
-
-def _field(field: str) -> Iterator[dict[str, str]]:
-    if field:
-        yield {"fullyQualifiedName": visible(field), "kind": "property"}
-
-
-def _related(related: Related) -> dict[str, object]:
-    return {"physicalLocation": _physical(related.file, related.span), "message": _message(related.message)}
 
 
 def _physical(file: str, span: Span) -> dict[str, object]:
@@ -123,10 +113,7 @@ def _region(span: Span) -> dict[str, int]:
 
 
 def _fix(file: str, fix: Fix, purpose: str) -> dict[str, object]:
-    change = {
-        "artifactLocation": _artifact(file),
-        "replacements": [_replacement(edit) for edit in fix.edits],
-    }
+    change = {"artifactLocation": _artifact(file), "replacements": [_replacement(edit) for edit in fix.edits]}
     return {"description": _message(purpose or "Fix it."), "artifactChanges": [change], "properties": {"safe": fix.safe}}
 
 

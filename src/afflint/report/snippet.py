@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from afflint.findings.finding import FileId, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import visible
+from afflint.report.phrases import columns
 
 WIDTH = 100
 """The most terminal columns of a source line that are shown."""
@@ -126,10 +127,4 @@ def _cell(char: str) -> tuple[str, int]:
     if char == "\t":
         return _TAB, len(_TAB)
     shown = visible(char)
-    if shown != char or char.isascii():
-        return shown, len(shown)
-    import unicodedata
-
-    if unicodedata.category(char) in ("Mn", "Me"):
-        return char, 0
-    return char, 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return shown, len(shown) if shown != char else columns(char)

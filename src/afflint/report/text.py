@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.findings.finding import Finding, Fix, Span
 from afflint.findings.phrases import pluralize, visible
 from afflint.report.model import Report, Summary
-from afflint.report.phrases import MOST_ROOTS, object_words, roots
+from afflint.report.phrases import MOST_ROOTS, Paint, object_words, painter, roots
 
 if TYPE_CHECKING:
     from afflint.report.snippet import Row, Sources
-
-Paint = Callable[[str, str], str]
-"""Takes the name of a style and a text, returns the text in that style."""
-
-_STYLES = {
-    "error": "1;31",
-    "warning": "1;33",
-    "info": "1;36",
-    "good": "1;32",
-    "strong": "1",
-    "frame": "1;34",
-}
 
 
 def render(report: Report, *, color: bool) -> Iterator[str]:
@@ -32,7 +20,7 @@ def render(report: Report, *, color: bool) -> Iterator[str]:
 
     Unless the report is verbose, frequent hints are counted, and so are errors and warnings with one message in many places of a folder.
     """
-    paint = _ansi if color else _plain
+    paint = painter(color)
     gap = ""
     if report.findings:
         from afflint.report.snippet import Sources
@@ -53,6 +41,7 @@ def render(report: Report, *, color: bool) -> Iterator[str]:
         yield gap + "".join(f"{line}\n" for line in summary_lines(report, paint))
 
 
+_PLAIN = painter(color=False)
 _MAX_NAMES = 3
 """Up to this many names are listed."""
 _MAX_HINTS = 3
@@ -93,14 +82,6 @@ def _counted(rule: str, alike: list[Finding], paint: Paint) -> str:
     where = f"{visible(first.file)}:{first.span.line}:{first.span.column}"
     count = f"{len(alike)} times in {pluralize(files, 'file')}"
     return paint("info", f"info[{visible(rule)}]") + paint("strong", f": {visible(first.message)}") + f" ({where}; {count}, `-v` shows all)"
-
-
-def _plain(style: str, text: str) -> str:  # noqa: ARG001 (the same shape as _ansi)
-    return text
-
-
-def _ansi(style: str, text: str) -> str:
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if text else ""
 
 
 def _finding(finding: Finding, sources: Sources, paint: Paint, verbose: bool, mark: str, alike: Sequence[Finding]) -> Iterator[str]:
@@ -169,7 +150,7 @@ def _edits(fix: Fix) -> Iterator[tuple[str, str]]:
         yield "edit", f': {span.line}:{span.column} to {span.end_line}:{span.end_column} becomes "{replacement}"'
 
 
-def summary_lines(report: Report, paint: Paint = _plain) -> Iterator[str]:
+def summary_lines(report: Report, paint: Paint = _PLAIN) -> Iterator[str]:
     """Yield the numbers of findings and files, what was skipped, and how many findings can be fixed."""
     if report.has_rules:
         yield from _summary(report.summary, paint, report.verbose)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from afflint.findings.finding import SEVERITIES, Finding
-from afflint.report.changes.model import ChangeReport, Direction, WorkloadChange
+from afflint.report.changes.model import ChangeReport, Direction
 from afflint.report.changes.text import count_words, not_rendered_words, placement_title
 from afflint.report.markdown import MOST_BYTES, code, prose
 from afflint.report.paths import slashed
@@ -39,7 +39,11 @@ def _chunks(report: ChangeReport) -> Iterator[str]:
     placement = report.placement
     if placement.basis:
         yield f"**{prose(placement_title(report))}**\n\n"
-    yield from _collapsed([_workload(each) for each in placement.workloads], "more workloads")
+    workloads = [
+        "".join([f"- {code(each.workload)}\n", *[f"  - {_ICONS[one.direction]} {prose(one.text)}\n" for one in each.effects]])
+        for each in placement.workloads
+    ]
+    yield from _collapsed(workloads, "more workloads")
     for title, found in (("New findings", report.new), ("Fixed findings", report.fixed), ("Suppressed findings", report.silenced)):
         if found:
             ordered = sorted(found, key=lambda each: SEVERITIES.index(each.severity))
@@ -77,11 +81,6 @@ def headline(report: ChangeReport) -> str:
     if report.not_rendered:
         found.append(not_rendered_words(report))
     return "; ".join(found)
-
-
-def _workload(change: WorkloadChange) -> str:
-    lines = [f"- {code(change.workload)}\n"]
-    return "".join([*lines, *[f"  - {_ICONS[each.direction]} {prose(each.text)}\n" for each in change.effects]])
 
 
 def _item(finding: Finding) -> str:

@@ -10,7 +10,7 @@ from afflint.placement.plan import Plan
 from afflint.report.changes.markdown import headline
 from afflint.report.changes.model import ChangeReport, Direction, WorkloadChange
 from afflint.report.changes.text import count_words, placement_title
-from afflint.report.html_page import asset, page, shown
+from afflint.report.html_page import asset, bullets, page, shown, state
 from afflint.report.paths import slashed
 from afflint.report.phrases import html_words
 from afflint.report.place.picture import still
@@ -36,7 +36,7 @@ _DIRECTIONS: Mapping[Direction, str] = {"worse": "worse", "better": "better", "n
 def render(report: ChangeReport) -> str:
     """Return the page. The same report gives the same bytes, and they can always be encoded as UTF-8."""
     plans = report.placement.plans() if report.placement.plans is not None and report.placement.workloads else None
-    title = f"{headline(report)}"
+    title = headline(report)
     notes = "".join(f"<li>{shown(note)}</li>" for note in (*report.placement.notes, *report.notes))
     parts = {
         "title": shown(title[0].upper() + title[1:]),
@@ -51,13 +51,13 @@ def render(report: ChangeReport) -> str:
 
 
 def _workload(change: WorkloadChange) -> str:
-    effects = "".join(
-        f'<li><span><b class="state {each.direction}">{_DIRECTIONS[each.direction]}</b></span><span>{html_words(each.text)}</span></li>\n'
+    effects = bullets(
+        f'<span><b class="state {each.direction}">{_DIRECTIONS[each.direction]}</b></span><span>{html_words(each.text)}</span>'
         for each in change.effects
     )
     facts = "".join(_facts(change.before, change.after)) if change.before is not None and change.after is not None else ""
     title = f"<h3><code>{shown(change.workload)}</code></h3>"
-    return f'<article class="change {change.direction}">\n{title}\n<ul>\n{effects}</ul>\n{facts}</article>\n'
+    return f'<article class="change {change.direction}">\n{title}\n{effects}{facts}</article>\n'
 
 
 def _facts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
@@ -95,16 +95,16 @@ def _pictures(report: ChangeReport, before: Plan, after: Plan) -> Iterator[str]:
 
 def _findings(report: ChangeReport) -> Iterator[str]:
     for title, found in (("New", report.new), ("Fixed", report.fixed), ("Suppressed", report.silenced)):
-        yield from _list(f"{title}: {count_words(found)}", [(each, "") for each in found])
-    yield from _list(f"Moved: {len(report.moved)}", [(after, f"{before.file} → ") for before, after in report.moved])
+        if found:
+            yield _list(f"{title}: {count_words(found)}", [_finding(each) for each in found])
+    if report.moved:
+        yield _list(f"Moved: {len(report.moved)}", [_finding(after, f"{slashed(before.file)} → ") for before, after in report.moved])
 
 
-def _list(title: str, found: Sequence[tuple[Finding, str]]) -> Iterator[str]:
-    if not found:
-        return
-    yield f'<h3 class="kind">{title}</h3>\n<ul class="list">\n'
-    for finding, origin in found:
-        where = shown(f"{slashed(origin)}{slashed(finding.file)}:{finding.span.line}")
-        state = f'<span class="state {finding.severity}">{finding.severity}</span>'
-        yield f"<li>{state} <code>{where}</code> {html_words(finding.message)} <small>{shown(finding.rule)}</small></li>\n"
-    yield "</ul>\n"
+def _list(title: str, items: Sequence[str]) -> str:
+    return f'<h3 class="kind">{title}</h3>\n{bullets(items, "list")}'
+
+
+def _finding(finding: Finding, origin: str = "") -> str:
+    where = shown(f"{origin}{slashed(finding.file)}:{finding.span.line}")
+    return f"{state(finding.severity)} <code>{where}</code> {html_words(finding.message)} <small>{shown(finding.rule)}</small>"

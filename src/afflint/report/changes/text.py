@@ -7,17 +7,14 @@ from collections.abc import Iterator, Sequence
 from afflint.findings.finding import SEVERITIES, Finding
 from afflint.findings.phrases import pluralize, visible
 from afflint.report.changes.model import ChangeReport, Direction
+from afflint.report.phrases import painter
 
 _MARKS: dict[Direction, str] = {"worse": "-", "better": "+", "neutral": "~"}
-_COLORS = {"worse": "1;31", "better": "1;32", "neutral": "1;36", "error": "1;31", "warning": "1;33", "info": "1;36", "strong": "1"}
 
 
 def render(report: ChangeReport, *, color: bool = False) -> Iterator[str]:
     """Yield the report in lines. A minus marks what got worse, a plus what got better, a tilde any other change."""
-
-    def paint(style: str, text: str) -> str:
-        return f"\x1b[{_COLORS[style]}m{text}\x1b[0m" if color else text
-
+    paint = painter(color)
     yield f"{visible(report.base)} → {visible(report.head)}\n\n"
     placement = report.placement
     yield paint("strong", f"{placement_title(report)}\n")

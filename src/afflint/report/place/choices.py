@@ -8,19 +8,9 @@ from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import domain_noun
 from afflint.placement.plan import Action, DisruptionEffect, NodeRow
 from afflint.report.html_page import shown
-from afflint.report.place.digest import (
-    NOUNS,
-    VERDICT_WORDS,
-    VERDICTS,
-    Effect,
-    feasible_count,
-    is_harmless,
-    label_of,
-    scheduled_words,
-    tally,
-    worst,
-)
-from afflint.report.place.scene import DONE, Scene, badge, ending
+from afflint.report.place.scene import Scene, ending, is_of_node
+from afflint.report.place.view import Effect, feasible_count, is_harmless, label_of, worst
+from afflint.report.place.words import DONE, NOUNS, VERDICT_WORDS, scheduled_words, tally
 
 _LOSSES_SHOWN = 14
 """With more disruptions than this, those that every workload survives are folded."""
@@ -85,9 +75,8 @@ def losses(scene: Scene) -> Iterator[str]:
         harmful = members[: len(members) - len(harmless)]
         for number, loss in harmful[:_HARMFUL_SHOWN]:
             yield _choice(scene, number, loss)
-        noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "disruption"
-        yield from _folded(scene, harmful[_HARMFUL_SHOWN:], f"more {noun}", " that affect a workload")
-        yield from _folded(scene, harmless, noun, " that every workload survives")
+        yield from _folded(scene, harmful[_HARMFUL_SHOWN:], f"more {scene.noun}", " that affect a workload")
+        yield from _folded(scene, harmless, scene.noun, " that every workload survives")
         if len(found) > 1:
             yield "</details>\n"
     # On a narrow screen the effects are below the list.
@@ -105,15 +94,10 @@ def _folded(scene: Scene, members: Sequence[Numbered], noun: str, more: str) -> 
 def kinds(scene: Scene) -> dict[Kind, list[Numbered]]:
     """Return the disruptions with their numbers by kind, the smallest kind first."""
     found: dict[Kind, list[Numbered]] = {}
-    for numbered in enumerate(scene.losses, 1):
-        found.setdefault(_kind(numbered[1]), []).append(numbered)
+    for number, loss in enumerate(scene.losses, 1):
+        key = "node" if is_of_node(loss) else label_of(loss)[0]
+        found.setdefault((loss.action, key), []).append((number, loss))
     return dict(sorted(found.items(), key=lambda entry: len(entry[1])))
-
-
-def _kind(loss: DisruptionEffect) -> Kind:
-    if len(loss.nodes) == 1 and loss.what == f"node {loss.nodes[0]}":
-        return loss.action, "node"
-    return loss.action, label_of(loss)[0]
 
 
 def _kind_words(scene: Scene, kind: Kind, members: Sequence[DisruptionEffect]) -> str:
@@ -123,11 +107,9 @@ def _kind_words(scene: Scene, kind: Kind, members: Sequence[DisruptionEffect]) -
     done = f" {DONE[action]}" if key and len(scene.actions) > 1 else ""
     counts = tally(worst(loss) for loss in members if not loss.blocked)
     parts = [f"{sum(bool(loss.blocked) for loss in members)} blocked"] * any(loss.blocked for loss in members)
-    parts += [f"{counts[verdict]} {_TALLIED.get(verdict, VERDICT_WORDS[verdict])}" for verdict in VERDICTS if counts[verdict]]
+    words = {**VERDICT_WORDS, "survives": "survived"}
+    parts += [f"{number} {words[verdict]}" for verdict, number in counts.items() if number]
     return f"<b>{pluralize(len(members), noun)}{done}</b>: {', '.join(parts)}"
-
-
-_TALLIED = {"survives": "survived"}
 
 
 def _choice(scene: Scene, number: int, loss: DisruptionEffect) -> str:
@@ -135,9 +117,10 @@ def _choice(scene: Scene, number: int, loss: DisruptionEffect) -> str:
     done = f" {DONE[loss.action]}" * (len(scene.actions) > 1)
     what = scene.what(loss)
     title = f' title="{shown(loss.what)}"' * (what != shown(loss.what))
-    numbers = _numbers(loss, scene.effects[number - 1])
+    effects = scene.effects_of_losses[number - 1]
+    numbers = _numbers(loss, effects)
     small = f" <small>{numbers}</small>" if numbers else ""
-    hit = [scene.badges[each.workload].number for each in scene.effects[number - 1] if each.outcome != "survives"]
+    hit = [scene.badges[each.workload].number for each in effects if each.outcome != "survives"]
     hit += [scene.badges[each.workload].number for each in loss.blocked if each.workload in scene.badges]
     data = f' data-hits="{" ".join(map(str, sorted(set(hit))))}"' * bool(hit)
     return f'<label{data}>{button} <span class="what"{title}>{what}{done}</span> {ending(loss)}{small}</label>\n'
@@ -168,12 +151,12 @@ def workloads(scene: Scene) -> Iterator[str]:
     yield '<label><input type="radio" name="one" id="s0" value="" checked> all</label>\n'
     for workload in scene.plan.workloads:
         name, number = scene.name(workload.key), scene.badges[workload.key].number
-        yield f'<label><input type="radio" name="one" id="s{number}" value="{name}"> {badge(scene, workload.key)} {name}</label>\n'
+        yield f'<label><input type="radio" name="one" id="s{number}" value="{name}"> {scene.badge(workload.key)} {name}</label>\n'
     yield '</fieldset>\n</details>\n<div class="summaries" aria-live="polite">\n'
     nodes = pluralize(len(scene.plan.nodes), "node")
     for workload in scene.plan.workloads:
         number = scene.badges[workload.key].number
         summary = f"{scheduled_words(workload)}, fits {feasible_count(workload)} of {nodes}"
-        name = f"{badge(scene, workload.key)} {scene.name(workload.key)}"
+        name = f"{scene.badge(workload.key)} {scene.name(workload.key)}"
         yield f'<p class="o{number}">{name}: {summary}. <a href="#w{number}">Details by node</a></p>\n'
     yield "</div>\n"

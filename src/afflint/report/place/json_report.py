@@ -3,53 +3,53 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from afflint.placement.plan import (
     AnonymousVerdict,
-    ApplicationEffect,
     ClusterEvent,
     DescheduleEffect,
     DisruptionEffect,
     NodeRow,
     Plan,
-    PoolUpgrade,
     RolloutEffect,
     UpgradeEffect,
     Verdicts,
     WorkloadPlan,
 )
-from afflint.report.place.digest import tally, worst_of_workloads
+from afflint.report.place.view import worst
+from afflint.report.place.words import tally
+
+_NO_NODES: tuple[tuple[str, ...], ...] = ((),)
+_WORKLOAD = ("key", "kind", "namespace", "name", "file", "line", "error", "notes", "volumes")
 
 
 def render(plan: Plan) -> Iterator[str]:
     """Yield one JSON object in chunks, ASCII only. Nodes, verdicts, replicas and moves take a line each."""
-    yield f'{{\n  "version": 1,\n  "groupBy": {_flat(plan.group_by)},\n  "nodes": '
-    yield from _array((_flat(_node(node)) for node in plan.nodes), 2)
+    verdicts = _VerdictLines()
+    document: dict[str, object] = {"version": 1, "groupBy": plan.group_by, "nodes": map(_flat, map(_node, plan.nodes))}
     if plan.pools:
-        yield ',\n  "pools": '
-        yield from _array((_flat(pool._asdict()) for pool in plan.pools), 2)
-    yield ',\n  "workloads": '
-    lines = _VerdictLines()
-    yield from _array(("".join(_workload(workload, lines)) for workload in plan.workloads), 2)
-    yield ',\n  "groups": '
-    yield from _array((_flat(application._asdict()) for application in plan.applications), 2)
-    yield ',\n  "violations": '
-    yield from _array((_flat(violation._asdict()) for violation in plan.violations), 2)
-    yield ',\n  "preempted": '
-    yield from _array((_flat(preempted._asdict()) for preempted in plan.preempted), 2)
-    yield ',\n  "losses": '
-    yield from _array(("".join(_loss(loss)) for loss in plan.losses), 2)
+        document["pools"] = _lines(plan.pools)
+    document |= {
+        "workloads": ("".join(_object(_workload(workload, verdicts), 4)) for workload in plan.workloads),
+        "groups": _lines(plan.applications),
+        "violations": _lines(plan.violations),
+        "preempted": _lines(plan.preempted),
+        "losses": ("".join(_object(_loss(loss), 4)) for loss in plan.losses),
+    }
     if plan.upgrades:
-        yield ',\n  "upgrades": '
-        yield from _array(("".join(_upgrade(upgrade)) for upgrade in plan.upgrades), 2)
+        document["upgrades"] = ("".join(_object(_upgrade(upgrade), 4)) for upgrade in plan.upgrades)
     if plan.descheduling:
-        yield ',\n  "descheduling": '
-        yield from _array(("".join(_descheduling(effect)) for effect in plan.descheduling), 2)
-    yield ',\n  "rollouts": '
-    yield from _array((_flat(_rollout(rollout)) for rollout in plan.rollouts), 2)
-    yield f',\n  "notes": {_flat(plan.notes)},\n  "coverage": {_flat(plan.coverage.plain())}'
-    yield f',\n  "summary": {_flat(_summary(plan))}\n}}\n'
+        document["descheduling"] = ("".join(_object(_descheduling(effect), 4)) for effect in plan.descheduling)
+    document |= {
+        "rollouts": (_flat(_rollout(rollout)) for rollout in plan.rollouts),
+        "notes": plan.notes,
+        "coverage": plan.coverage.plain(),
+        "summary": _summary(plan),
+    }
+    yield from _object(document, 0)
+    yield "\n"
 
 
 def _node(node: NodeRow) -> dict[str, object]:
@@ -58,19 +58,14 @@ def _node(node: NodeRow) -> dict[str, object]:
     return {"name": node.name, "domain": node.domain, "cordoned": node.cordoned, "taints": node.taints, "labels": labels, **pool}
 
 
-def _workload(workload: WorkloadPlan, lines: _VerdictLines) -> Iterator[str]:
-    yield "{"
-    for key in ("key", "kind", "namespace", "name", "file", "line", "error", "notes"):
-        yield f'\n      "{key}": {_flat(getattr(workload, key))},'
-    yield f'\n      "volumes": {_flat(workload.volumes)},'
-    if workload.unjudged:
-        yield f'\n      "unjudged": {_flat(workload.unjudged)},'
-    yield f'\n      "preferences": {_flat([preference._asdict() for preference in workload.preferences])},'
-    yield '\n      "verdicts": '
-    yield lines.array(workload.verdicts)
-    yield ',\n      "replicas": '
-    yield from _array((_flat(replica._asdict()) for replica in workload.replicas), 6)
-    yield "\n    }"
+def _workload(workload: WorkloadPlan, verdicts: _VerdictLines) -> dict[str, object]:
+    return {
+        **{key: getattr(workload, key) for key in _WORKLOAD},
+        **({"unjudged": workload.unjudged} if workload.unjudged else {}),
+        "preferences": _plain(workload.preferences),
+        "verdicts": iter(verdicts.lines(workload.verdicts)),
+        "replicas": _lines(workload.replicas),
+    }
 
 
 class _VerdictLines:
@@ -80,76 +75,88 @@ class _VerdictLines:
         self._nodes: dict[str, str] = {}
         self._judgements: dict[AnonymousVerdict, str] = {}
 
-    def array(self, verdicts: Verdicts) -> str:
-        """Return the verdicts as an array at an indentation of six spaces, each on a line of its own."""
-        if not verdicts:
-            return "[]"
+    def lines(self, verdicts: Verdicts) -> list[str]:
+        """Return a line for each verdict."""
         nodes = self._nodes
         for node in verdicts.nodes:
             if node not in nodes:
                 nodes[node] = f'{{"node": {_flat(node)}, '
         # By identity: the hash of a verdict takes longer than all the rest.
         texts = {number: self._text(judgement) for number, judgement in {id(each): each for each in verdicts.judgements}.items()}
-        lines = [nodes[node] + texts[id(judgement)] for node, judgement in zip(verdicts.nodes, verdicts.judgements, strict=True)]
-        return "[\n        " + ",\n        ".join(lines) + "\n      ]"
+        return [nodes[node] + texts[id(judgement)] for node, judgement in zip(verdicts.nodes, verdicts.judgements, strict=True)]
 
     def _text(self, judgement: AnonymousVerdict) -> str:
         if judgement not in self._judgements:
-            self._judgements[judgement] = _flat(_judgement(judgement))[1:]
+            weights = None if judgement.weights is None else dict(zip(("met", "possible"), judgement.weights, strict=True))
+            plain = {**judgement._asdict(), "weights": weights, "parts": dict(judgement.parts)}
+            self._judgements[judgement] = _flat(plain)[1:]
         return self._judgements[judgement]
 
 
-def _judgement(judgement: AnonymousVerdict) -> dict[str, object]:
-    weights = None if judgement.weights is None else dict(zip(("met", "possible"), judgement.weights, strict=True))
-    return {**judgement._asdict(), "weights": weights, "parts": dict(judgement.parts)}
+def _loss(loss: DisruptionEffect) -> dict[str, object]:
+    return {
+        "action": loss.action,
+        "what": loss.what,
+        "worst": worst(loss, loss.outcomes.values()),
+        **({"stages": _plain(loss.stages)} if loss.stages else {}),
+        "result": loss.result,
+        "nodes": loss.nodes,
+        "moves": _lines(loss.moves),
+        "outcomes": dict(loss.outcomes),
+        "groups": map(_flat, _applications(loss)),
+        "unjudged": len(loss.unevaluated),
+        "unjudgedPods": loss.unevaluated,
+        "volumes": loss.volumes,
+        "preempted": _lines(loss.preempted),
+        "blocked": _lines(loss.blocked),
+        "events": _events(loss.events),
+        "notes": loss.notes,
+        "removed": None if loss.removed is None else _removed(loss.removed),
+    }
 
 
-def _loss(loss: DisruptionEffect) -> Iterator[str]:
-    yield f'{{\n      "action": {_flat(loss.action)},\n      "what": {_flat(loss.what)},\n      "worst": {_flat(worst_of_workloads(loss))}'
-    if loss.stages:
-        yield f',\n      "stages": {_flat([stage._asdict() for stage in loss.stages])}'
-    yield f',\n      "result": {_flat(loss.result)},\n      "nodes": {_flat(loss.nodes)},\n      "moves": '
-    yield from _array((_flat(move._asdict()) for move in loss.moves), 6)
-    yield f',\n      "outcomes": {_flat(dict(loss.outcomes))}'
-    yield ',\n      "groups": '
-    yield from _array((_flat(_application(application)) for application in loss.applications), 6)
-    yield f',\n      "unjudged": {len(loss.unevaluated)},\n      "unjudgedPods": {_flat(loss.unevaluated)}'
-    yield f',\n      "volumes": {_flat(loss.volumes)}'
-    yield ',\n      "preempted": '
-    yield from _array((_flat(preempted._asdict()) for preempted in loss.preempted), 6)
-    yield ',\n      "blocked": '
-    yield from _array((_flat(pod._asdict()) for pod in loss.blocked), 6)
-    yield from _events(loss.events)
-    yield f',\n      "notes": {_flat(loss.notes)},\n      "removed": {_flat(_removed(loss.removed))}\n    }}'
+def _removed(loss: DisruptionEffect) -> dict[str, object]:
+    return {
+        "worst": worst(loss, loss.outcomes.values()),
+        "outcomes": dict(loss.outcomes),
+        "groups": _applications(loss),
+        "moves": _plain(loss.moves),
+        "preempted": _plain(loss.preempted),
+    }
 
 
-def _upgrade(upgrade: UpgradeEffect) -> Iterator[str]:
-    yield f'{{\n      "what": {_flat(upgrade.what)},\n      "completes": {_flat(upgrade.completes)},\n      "pools": '
-    yield from _array((_flat(_pool_upgrade(pool)) for pool in upgrade.pools), 6)
-    for key in ("replicas", "outages", "domains"):
-        yield f',\n      "{key}": '
-        yield from _array((_flat(each._asdict()) for each in getattr(upgrade, key)), 6)
-    yield from _events(upgrade.events)
-    yield f',\n      "left": {_flat(dict(upgrade.left))},\n      "unjudgedPods": {_flat(upgrade.unevaluated)}\n    }}'
+def _applications(loss: DisruptionEffect) -> list[dict[str, object]]:
+    fields = ("outcome", "left", "replicas")
+    return [{"name": each.application, **{field: getattr(each, field) for field in fields}} for each in loss.applications]
+
+
+def _upgrade(upgrade: UpgradeEffect) -> dict[str, object]:
+    return {
+        "what": upgrade.what,
+        "completes": upgrade.completes,
+        "pools": (_flat({**each._asdict(), "completes": each.completes, "blocked": _plain(each.blocked)}) for each in upgrade.pools),
+        "replicas": _lines(upgrade.replicas),
+        "outages": _lines(upgrade.outages),
+        "domains": _lines(upgrade.domains),
+        "events": _events(upgrade.events),
+        "left": dict(upgrade.left),
+        "unjudgedPods": upgrade.unevaluated,
+    }
 
 
 def _events(events: Iterable[ClusterEvent]) -> Iterator[str]:
-    yield ',\n      "events": '
-    yield from _array((_flat({**event._asdict(), "pod": None if event.pod is None else "/".join(event.pod)}) for event in events), 6)
+    return (_flat({**event._asdict(), "pod": None if event.pod is None else "/".join(event.pod)}) for event in events)
 
 
-def _descheduling(effect: DescheduleEffect) -> Iterator[str]:
-    yield f'{{\n      "policy": {_flat(effect.policy)},\n      "settled": {_flat(effect.settled)}'
-    yield f',\n      "repeats": {_flat(effect.repeats)}'
-    yield ',\n      "rounds": '
-    yield from _array((_flat([pod._asdict() for pod in evicted]) for evicted in effect.rounds), 6)
-    yield ',\n      "moves": '
-    yield from _array((_flat(move._asdict()) for move in effect.moves), 6)
-    yield f',\n      "notes": {_flat(effect.notes)}\n    }}'
-
-
-def _pool_upgrade(pool: PoolUpgrade) -> dict[str, object]:
-    return {**pool._asdict(), "completes": pool.completes, "blocked": [each._asdict() for each in pool.blocked]}
+def _descheduling(effect: DescheduleEffect) -> dict[str, object]:
+    return {
+        "policy": effect.policy,
+        "settled": effect.settled,
+        "repeats": effect.repeats,
+        "rounds": (_flat(_plain(evicted)) for evicted in effect.rounds),
+        "moves": _lines(effect.moves),
+        "notes": effect.notes,
+    }
 
 
 def _rollout(rollout: RolloutEffect) -> dict[str, object]:
@@ -172,27 +179,6 @@ def _rollout(rollout: RolloutEffect) -> dict[str, object]:
     }
 
 
-_NO_NODES: tuple[tuple[str, ...], ...] = ((),)
-
-
-def _application(effect: ApplicationEffect) -> dict[str, object]:
-    return {"name": effect.application, "outcome": effect.outcome, "left": effect.left, "replicas": effect.replicas}
-
-
-def _removed(loss: DisruptionEffect | None) -> dict[str, object] | None:
-    """Return the effect of removing the failed nodes."""
-    if loss is None:
-        return None
-    groups = [_application(application) for application in loss.applications]
-    return {
-        "worst": worst_of_workloads(loss),
-        "outcomes": dict(loss.outcomes),
-        "groups": groups,
-        "moves": [move._asdict() for move in loss.moves],
-        "preempted": [preempted._asdict() for preempted in loss.preempted],
-    }
-
-
 def _summary(plan: Plan) -> dict[str, object]:
     replicas = [replica for workload in plan.workloads for replica in workload.replicas]
     return {
@@ -201,7 +187,7 @@ def _summary(plan: Plan) -> dict[str, object]:
         "workloads": len(plan.workloads),
         "replicas": len(replicas),
         "placed": sum(replica.node is not None for replica in replicas),
-        "losses": tally(worst_of_workloads(loss) for loss in plan.losses),
+        "losses": tally(worst(loss, loss.outcomes.values()) for loss in plan.losses),
         "volumes": sum(bool(loss.volumes) for loss in plan.losses),
         "rollouts": {
             result: sum(each.result == result for each in plan.rollouts)
@@ -211,14 +197,32 @@ def _summary(plan: Plan) -> dict[str, object]:
     }
 
 
-def _array(items: Iterable[str], indent: int) -> Iterator[str]:
-    """Yield ``items`` as an array at an indentation of ``indent`` spaces, each on a line of its own."""
+def _plain(values: Iterable[Any]) -> list[dict[str, object]]:
+    """Return NamedTuples as plain data."""
+    return [each._asdict() for each in values]
+
+
+def _lines(values: Iterable[Any]) -> Iterator[str]:
+    """Yield NamedTuples as JSON, for an array with a line for each."""
+    return (_flat(each._asdict()) for each in values)
+
+
+def _object(values: Mapping[str, object], indent: int) -> Iterator[str]:
+    """Yield an object at an indentation of ``indent`` spaces, each key on a line of its own; an iterator is an array of lines."""
     margin = "\n" + " " * indent
-    opening = "["
-    for item in items:
-        yield f"{opening}{margin}  {item}"
-        opening = ","
-    yield "[]" if opening == "[" else margin + "]"
+    separator = "{"
+    for key, value in values.items():
+        yield f'{separator}{margin}  "{key}": '
+        separator = ","
+        if not isinstance(value, Iterator):
+            yield _flat(value)
+            continue
+        opening = "["
+        for line in value:
+            yield f"{opening}{margin}    {line}"
+            opening = ","
+        yield "[]" if opening == "[" else f"{margin}  ]"
+    yield margin + "}"
 
 
 def _flat(value: object) -> str:

@@ -10,9 +10,9 @@ from afflint.kube.node_labels import domain_noun
 from afflint.placement.plan import DisruptionEffect, Outcome
 from afflint.report.html_page import shown
 from afflint.report.place.choices import Kind, Numbered, kinds
-from afflint.report.place.digest import NOUNS, STATES, VERDICT_WORDS, Effect, harmed_noun, label_of, natural
-from afflint.report.place.names import common_suffix
-from afflint.report.place.scene import DONE, Scene
+from afflint.report.place.scene import Scene, is_of_node
+from afflint.report.place.view import Effect, common_suffix, label_of
+from afflint.report.place.words import DONE, NOUNS, STATES, VERDICT_WORDS, natural
 
 _COLUMNS_OF_A_KIND = 12
 """If more disruptions of a kind are in the plan, they share a column."""
@@ -40,16 +40,23 @@ def matrix(scene: Scene) -> Iterator[str]:
     if not scene.losses:
         return
     found = _cells(scene)
-    rows = sorted(found, key=lambda name: _harm(found[name]))
-    noun = harmed_noun(scene.plan)
-    number = len(_running(scene) - found.keys())
+
+    def harm(name: str) -> list[int]:
+        """Return a sort key by which the most and worst harmed application comes first."""
+        states = [cell.state for cell in found[name].values()]
+        return [-states.count(state) for state in STATES]
+
+    rows = sorted(found, key=harm)
+    noun = scene.harmed_noun
+    members = {key: each.name for each in scene.plan.applications for key in each.workloads}
+    running = {members.get(key) or scene.names[key] for pods in scene.pods.values() for key, _ in pods}
+    number = len(running - found.keys())
     if not (rows or number):
         return
     yield '<section class="resilience" aria-labelledby="resilience">\n'
     yield f'<h2 id="resilience">What each {noun} survives</h2>\n'
     if rows:
-        one = "disruption" if len(scene.actions) > 1 else NOUNS[scene.actions[0]]
-        yield f'<p class="soft choose">Choose a cell to see the {one}.</p>\n'
+        yield f'<p class="soft choose">Choose a cell to see the {scene.noun}.</p>\n'
         yield from _table(scene, noun, {name: found[name] for name in rows[:_ROWS]})
     if len(rows) > _ROWS:
         yield f"<p>{len(rows) - _ROWS} more are harmed: see their entries below.</p>\n"
@@ -59,22 +66,10 @@ def matrix(scene: Scene) -> Iterator[str]:
     yield "</section>\n"
 
 
-def _running(scene: Scene) -> set[str]:
-    """Return the names of the applications with running replicas."""
-    members = {key: each.name for each in scene.plan.applications for key in each.workloads}
-    return {members.get(key) or scene.names[key] for pods in scene.pods.values() for key, _ in pods}
-
-
-def _harm(cells: Mapping[int, _Result]) -> tuple[int, ...]:
-    """Return a sort key by which the most and worst harmed application comes first."""
-    states = [cell.state for cell in cells.values()]
-    return tuple([-states.count(state) for state in STATES])
-
-
 def _cells(scene: Scene) -> dict[str, dict[int, _Result]]:
     """Return the cells of each harmed application by the number of the disruption, the worst of several for one disruption."""
     found: dict[str, dict[int, _Result]] = {}
-    for number, (loss, affected) in enumerate(zip(scene.losses, scene.effects, strict=True), 1):
+    for number, (loss, affected) in enumerate(zip(scene.losses, scene.effects_of_losses, strict=True), 1):
         for name, state, words in _harmed(scene, loss, affected):
             cells = found.setdefault(name, {})
             if number not in cells or STATES.index(state) < STATES.index(cells[number].state):
@@ -127,17 +122,11 @@ def _columns(scene: Scene, kind: Kind, members: Sequence[Numbered]) -> list[_Col
     """Return a column for each disruption of a kind, or one for all."""
     if len(members) > _COLUMNS_OF_A_KIND:
         return [_Column(f"{len(members)} {NOUNS[kind[0]]}s", tuple([number for number, _ in members]))]
-    names = [_title(scene, loss) for _, loss in members]
+    # The node, or the value of the label: the head of the columns names its key.
+    names = [scene.nodes.get(loss.nodes[0], loss.nodes[0]) if is_of_node(loss) else label_of(loss)[1] or loss.what for _, loss in members]
     shared = len(common_suffix(names))
     columns = [_Column(name[: len(name) - shared], (number,)) for name, (number, _) in zip(names, members, strict=True)]
     return sorted(columns, key=lambda column: natural(column.title))
-
-
-def _title(scene: Scene, loss: DisruptionEffect) -> str:
-    """Return the node, or the value of the label: the head of the columns names its key."""
-    if len(loss.nodes) == 1 and loss.what == f"node {loss.nodes[0]}":
-        return scene.node_names.get(loss.nodes[0], loss.nodes[0])
-    return label_of(loss)[1] or loss.what
 
 
 def _cell(column: _Column, cells: Mapping[int, _Result]) -> str:
@@ -149,5 +138,5 @@ def _cell(column: _Column, cells: Mapping[int, _Result]) -> str:
     words = worst.words
     if len(column.numbers) > 1:
         number = sum(cell.state == worst.state for cell in hit)
-        words = f"{number} {VERDICT_WORDS.get(worst.state, worst.state)}"
+        words = f"{number} {VERDICT_WORDS[worst.state]}"
     return f'<td class="{worst.state}"><a href="#f{worst.loss}" data-loss="{worst.loss}">{words}</a></td>'

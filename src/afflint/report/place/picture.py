@@ -7,37 +7,29 @@ grows with the number of moves, not with disruptions times nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.findings.phrases import join_words, pluralize
-from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, Plan, ReplicaMove, unevaluated_words
-from afflint.report.html_page import shown
+from afflint.placement.plan import VOLUMES_LEFT_OUT, Blocked, DisruptionEffect, NodeRow, Plan, Preempted, ReplicaMove, unevaluated_words
+from afflint.report.html_page import bullets, shown
 from afflint.report.place import choices
-from afflint.report.place.digest import (
+from afflint.report.place.scene import Scene, ending, outcome_words
+from afflint.report.place.view import Effect, Rack, differs, pending, worst
+from afflint.report.place.words import (
     ACTION_NOTES,
+    DOING,
+    DONE,
     NOUNS,
     OUTCOMES,
     VERDICT_WORDS,
-    Effect,
-    Rack,
-    by_action,
-    differs,
     domain_words,
-    effects,
     fate_words,
-    gap_words,
     is_control_plane,
     keeping_words,
     marks,
-    pending,
     preempted_words,
     reason_words,
-    running_words,
-    shared_reason,
-    stranded,
-    worst,
 )
-from afflint.report.place.scene import DOING, DONE, Scene, badge, ending, state
 
 _EFFECTS_SHOWN = 12
 """Harmed workloads beyond this number are folded; if more than this survive, all of those are."""
@@ -86,10 +78,7 @@ def picture(scene: Scene) -> Iterator[str]:
     if choices.can_hide(scene):
         more = " and those of the highlighted workload" * choices.can_highlight(scene)
         yield f'<label class="only"><input type="checkbox" id="only" checked> Show only affected nodes{more}</label>\n'
-    yield '<div class="racks">\n'
-    for rack in scene.racks:
-        yield from _rack(scene, rack)
-    yield "</div>\n"
+    yield from _racks(scene)
     yield from _key(scene)
     yield "</div>\n</div>\n"
 
@@ -98,10 +87,8 @@ def still(scene: Scene) -> Iterator[str]:
     """Yield the Pending replicas and the nodes with the others, without anything to choose."""
     yield f'<div class="stage{" dense" * scene.dense}">\n<div class="scene">\n'
     yield from _tray(scene)
-    yield '<div class="racks">\n'
-    for rack in scene.racks:
-        yield from _rack(scene, rack)
-    yield "</div>\n</div>\n</div>\n"
+    yield from _racks(scene)
+    yield "</div>\n</div>\n"
 
 
 def _afterwards(scene: Scene) -> Iterator[str]:
@@ -110,105 +97,84 @@ def _afterwards(scene: Scene) -> Iterator[str]:
         return
     nouns = join_words([NOUNS[action] for action in scene.actions], "or")
     yield f'<section class="after when a0">\n<h3>No {nouns} selected</h3>\n'
-    noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "disruption"
     means = " ".join(f"{NOUNS[action].capitalize()}: {ACTION_NOTES[action]}." for action in scene.actions)
-    yield f'<p class="soft">Choose a {noun} to see its effects. {means}</p>\n</section>\n'
-    for number, (loss, affected) in enumerate(zip(scene.losses, scene.effects, strict=True), 1):
+    yield f'<p class="soft">Choose a {scene.noun} to see its effects. {means}</p>\n</section>\n'
+    for number, (loss, affected) in enumerate(zip(scene.losses, scene.effects_of_losses, strict=True), 1):
         nodes = f" <small>{len(loss.nodes)} nodes</small>" if len(loss.nodes) > 1 else ""
         yield f'<section class="after when a{number}">\n'
         yield f'<h3>After {DOING[loss.action]} <span class="what">{scene.what(loss)}</span>{nodes} {ending(loss)}</h3>\n'
         yield from (f'<p class="soft">{shown(note)}</p>\n' for note in loss.notes)
-        yield from _blocked(scene, loss)
+        yield bullets(_pod(scene, pod, "is not evicted from", f": {shown(reason_words(pod.why))}") for pod in loss.blocked)
         if loss.unevaluated:
             yield f"<p>{shown(unevaluated_words(loss.unevaluated, loss.unjudged))}.</p>\n"
-        yield from _applications(loss)
-        yield from _preempted(scene, loss)
+        yield bullets(
+            [
+                f"{shown(each.application)} {outcome_words(each.outcome)} {keeping_words(each)}"
+                for each in sorted(loss.applications, key=lambda each: OUTCOMES.index(each.outcome))
+            ],
+            "applications",
+        )
+        yield _preempted(scene, loss)
         if affected:
             yield from _effects(scene, affected)
         elif not (loss.blocked or loss.unevaluated):
             yield "<p>No replica runs there.</p>\n"
         removed = differs(loss)
         if removed is not None:
-            yield f"<p>After the Node objects are deleted: {state(worst(removed))}</p>\n"
-            yield from _preempted(scene, removed)
-            yield from _effects(scene, effects(removed, scene.workloads))
+            yield f"<p>After the Node objects are deleted: {outcome_words(worst(removed))}</p>\n"
+            yield _preempted(scene, removed)
+            yield from _effects(scene, scene.effects(removed))
         yield "</section>\n"
 
 
-def _applications(loss: DisruptionEffect) -> Iterator[str]:
-    """Yield what is left of applications of several workloads, the worst first."""
-    if loss.applications:
-        yield '<ul class="applications">\n'
-        for each in sorted(loss.applications, key=lambda each: OUTCOMES.index(each.outcome)):
-            yield f"<li>{shown(each.application)} {state(each.outcome)} {keeping_words(each)}</li>\n"
-        yield "</ul>\n"
+def _preempted(scene: Scene, loss: DisruptionEffect) -> str:
+    """Return the pods on other nodes that are preempted."""
+    return bullets(_pod(scene, pod, "on", f" {shown(preempted_words(pod))}") for pod in loss.preempted)
 
 
-def _preempted(scene: Scene, loss: DisruptionEffect) -> Iterator[str]:
-    """Yield the pods on other nodes that are preempted."""
-    if loss.preempted:
-        yield "<ul>\n"
-        for pod in loss.preempted:
-            name = f"{badge(scene, pod.workload)} {scene.name(pod.workload)}: " if pod.workload else ""
-            yield f"<li>{name}<code>{shown(pod.pod)}</code> on {scene.node(pod.node)} {shown(preempted_words(pod))}</li>\n"
-        yield "</ul>\n"
-
-
-def _blocked(scene: Scene, loss: DisruptionEffect) -> Iterator[str]:
-    """Yield the pods that block a drain."""
-    if loss.blocked:
-        yield "<ul>\n"
-        for pod in loss.blocked:
-            name = f"{badge(scene, pod.workload)} {scene.name(pod.workload)}: " if pod.workload else ""
-            text = f"<code>{shown(pod.pod)}</code> is not evicted from {scene.node(pod.node)}"
-            yield f"<li>{name}{text}: {shown(reason_words(pod.why))}</li>\n"
-        yield "</ul>\n"
+def _pod(scene: Scene, pod: Blocked | Preempted, verb: str, end: str) -> str:
+    name = f"{scene.badge(pod.workload)} {scene.name(pod.workload)}: " if pod.workload else ""
+    return f"{name}<code>{shown(pod.pod)}</code> {verb} {scene.node(pod.node)}{end}"
 
 
 def _effects(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
     """Yield the harmed workloads, then those that survive; long lists are folded."""
     harmed = [effect for effect in found if effect.outcome != "survives"]
     spared = found[len(harmed) :]
-    yield from _effect_list(scene, harmed[:_EFFECTS_SHOWN])
+    yield _effect_list(scene, harmed[:_EFFECTS_SHOWN])
     if rest := harmed[_EFFECTS_SHOWN:]:
-        words = [VERDICT_WORDS[outcome] for outcome in ("dead", "degraded", "interrupted")]
-        yield from _folded(scene, f"{pluralize(len(rest), 'more workload')} {', '.join(words[:2])} or {words[2]}", rest)
+        words = join_words([VERDICT_WORDS[outcome] for outcome in OUTCOMES[:3]], "or")
+        yield _folded(scene, f"{pluralize(len(rest), 'more workload')} {words}", rest)
     if len(spared) <= _EFFECTS_SHOWN:
-        yield from _effect_list(scene, spared)
+        yield _effect_list(scene, spared)
     else:
         moves = sum(move.target is not None for effect in spared for move in effect.moves)
-        yield from _folded(scene, f"{pluralize(len(spared), 'workload')} survive: {pluralize(moves, 'replica')} move", spared)
+        yield _folded(scene, f"{pluralize(len(spared), 'workload')} survive: {pluralize(moves, 'replica')} move", spared)
 
 
-def _folded(scene: Scene, summary: str, found: Sequence[Effect]) -> Iterator[str]:
-    yield f"<details>\n<summary>{summary}</summary>\n"
-    yield from _effect_list(scene, found)
-    yield "</details>\n"
+def _folded(scene: Scene, summary: str, found: Sequence[Effect]) -> str:
+    return f"<details>\n<summary>{summary}</summary>\n{_effect_list(scene, found)}</details>\n"
 
 
-def _effect_list(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
-    """Yield a list of effects; workloads that are harmed for the same reason share one item that states it."""
-    if not found:
-        return
-    yield "<ul>\n"
+def _effect_list(scene: Scene, found: Iterable[Effect]) -> str:
+    """Return a list of effects; workloads that are harmed for the same reason share one item that states it."""
     alike: dict[object, list[Effect]] = {}
     for effect in found:
-        alike.setdefault(shared_reason(effect) or effect.workload, []).append(effect)
+        alike.setdefault(effect.shared_reason or effect.workload, []).append(effect)
+    items: list[str] = []
     for group in alike.values():
-        reason = shared_reason(group[0])
+        reason = group[0].shared_reason
         if reason is None or len(group) == 1:
-            for effect in group:
-                yield f"<li>{badge(scene, effect.workload)} {_effect(scene, effect)}</li>\n"
+            items += [f"{scene.badge(effect.workload)} {_effect(scene, effect)}" for effect in group]
         else:
-            yield f"<li>{_lacking(len(group), *reason)}:\n<ul>\n"
-            for effect in group:
-                yield f"<li>{badge(scene, effect.workload)} {_headline(scene, effect)}: {_pods(effect.moves)}</li>\n"
-            yield "</ul></li>\n"
-    yield "</ul>\n"
+            head = f"{pluralize(len(group), 'workload')} whose replicas {reason[0]}{_because(reason[1])}"
+            below = bullets(f"{scene.badge(each.workload)} {_headline(scene, each)}: {_pods(each.moves)}" for each in group)
+            items.append(f"{head}:\n{below.rstrip()}")
+    return bullets(items)
 
 
-def _lacking(number: int, fate: str, why: str) -> str:
-    return f"{pluralize(number, 'workload')} whose replicas {fate}" + (f" ({shown(reason_words(why))})" if why else "")
+def _because(why: str) -> str:
+    return f" ({shown(reason_words(why))})" if why else ""
 
 
 def _pods(moves: Iterable[ReplicaMove]) -> str:
@@ -217,33 +183,27 @@ def _pods(moves: Iterable[ReplicaMove]) -> str:
 
 def _headline(scene: Scene, effect: Effect) -> str:
     """Return the name of a workload, its outcome, and how many of its replicas run."""
-    head = f"{scene.name(effect.workload)} {state(effect.outcome)}"
+    head = f"{scene.name(effect.workload)} {outcome_words(effect.outcome)}"
     if effect.outcome not in ("survives", "interrupted"):
-        head += f", {running_words(effect)}"
-    elif effect.outcome == "interrupted" and (gap := gap_words(effect)):
-        head += f" for {gap}"
+        head += f", {effect.running_words}"
+    elif effect.outcome == "interrupted" and effect.gap_words:
+        head += f" for {effect.gap_words}"
     return head
 
 
 def _effect(scene: Scene, effect: Effect) -> str:
-    head = _headline(scene, effect)
-    details = []
-    for why, moves in stranded(effect).items():
-        details.append(f"{_pods(moves)} {fate_words(moves)}" + (f" ({shown(reason_words(why))})" if why else ""))
+    details = [f"{_pods(moves)} {fate_words(moves)}{_because(why)}" for why, moves in effect.stranded.items()]
     for move in effect.moves:
         if move.target is not None:
             nodes = scene.node(move.source), scene.node(move.target)
-            end = (
-                f"is live-migrated from {nodes[0]} to {nodes[1]}"
-                if move.fate == "migrated"
-                else f"on {nodes[0]} is recreated on {nodes[1]}"
-            )
+            is_migrated = move.fate == "migrated"
+            end = f"is live-migrated from {nodes[0]} to {nodes[1]}" if is_migrated else f"on {nodes[0]} is recreated on {nodes[1]}"
             details.append(f"<code>{shown(move.pod)}</code> {end}")
         elif effect.outcome == "survives":
             details.append(f"<code>{shown(move.pod)}</code> stops with its node")
-    if effect.volumes and any(move.target is not None for move in effect.moves):
+    if effect.volumes and effect.has_new_nodes:
         details.append(VOLUMES_LEFT_OUT)
-    return f"{head}: {'; '.join(details)}" if details else head
+    return _headline(scene, effect) + (f": {'; '.join(details)}" if details else "")
 
 
 def _chip(scene: Scene, key: str, pod: str, *, short: bool) -> str:
@@ -260,22 +220,22 @@ def _chip(scene: Scene, key: str, pod: str, *, short: bool) -> str:
     return f'{link}><b aria-hidden="true">{mark.initials}</b><span>{shown(pod)}</span></a>'
 
 
-def _rack(scene: Scene, rack: Rack) -> Iterator[str]:
-    title = shown(domain_words(scene.plan.group_by, rack.domain))
-    boxes, empty = _folded_nodes(scene, rack)
-    touched = sorted({number for node in rack.nodes for number in _disruptions_at(scene, node)}) if scene.dense else ()
-    classes = "".join(f" t{number}" for number in touched) + choices.home_classes(scene, rack.nodes)
-    yield f'<section class="rack{classes}">\n<h3>{title} <small>{pluralize(len(rack.nodes), "node")}</small></h3>\n<ul class="nodes">\n'
-    for node in boxes:
-        yield from _node(scene, node)
-    for alike in empty:
-        yield _empty_nodes(scene, alike)
-    yield "</ul>\n</section>\n"
-
-
-def _disruptions_at(scene: Scene, node: NodeRow) -> set[int]:
-    """Return the numbers of the disruptions that affect the node or move a replica to it."""
-    return {*scene.takes.get(node.name, ()), *(arrival.loss for arrival in scene.arrivals.get(node.name, ()))}
+def _racks(scene: Scene) -> Iterator[str]:
+    yield '<div class="racks">\n'
+    for rack in scene.racks:
+        title = shown(domain_words(scene.plan.group_by, rack.domain))
+        boxes, empty = _folded_nodes(scene, rack)
+        # The disruptions that affect a node of the domain, or move a replica to it.
+        touched = {number for node in rack.nodes for number in scene.takes.get(node.name, ())}
+        touched |= {arrival.loss for node in rack.nodes for arrival in scene.arrivals.get(node.name, ())}
+        classes = "".join(f" t{number}" for number in sorted(touched) if scene.dense) + choices.home_classes(scene, rack.nodes)
+        yield f'<section class="rack{classes}">\n<h3>{title} <small>{pluralize(len(rack.nodes), "node")}</small></h3>\n<ul class="nodes">\n'
+        for node in boxes:
+            yield from _node(scene, node)
+        for alike in empty:
+            yield _empty_nodes(scene, alike)
+        yield "</ul>\n</section>\n"
+    yield "</div>\n"
 
 
 def _folded_nodes(scene: Scene, rack: Rack) -> tuple[list[NodeRow], list[list[NodeRow]]]:
@@ -358,18 +318,21 @@ def _departures(scene: Scene, key: str, pod: str) -> str:
 def _tray(scene: Scene) -> Iterator[str]:
     """Yield the Pending replicas by reason: those that are never scheduled, and those of the selected disruption."""
     always = _never_scheduled(scene.plan)
-    # The reasons for the latter are in the description of the disruption, next to this.
-    after = [] if scene.dense else [_stranded(affected) for affected in scene.effects]
-    numbers = [number for number, pods in enumerate(after, 1) if pods]
-    if not always and not numbers:
+    after: dict[int, list[tuple[str, str]]] = {}
+    # The reasons for these are in the description of the disruption, next to this.
+    for number, affected in enumerate([] if scene.dense else scene.effects_of_losses, 1):
+        for effect in affected:
+            for moves in effect.stranded.values():
+                after.setdefault(number, []).extend((effect.workload, move.pod) for move in moves)
+    if not always and not after:
         return
-    classes = "tray" if always else "tray when" + "".join(f" a{number}" for number in numbers)
-    title = "Pending before any disruption" if always and scene.losses and not numbers else "Pending"
+    classes = "tray" if always else "tray when" + "".join(f" a{number}" for number in after)
+    title = "Pending before any disruption" if always and scene.losses and not after else "Pending"
     yield f'<section class="{classes}">\n<h3>{title}</h3>\n<ul>\n'
     for why, pods in always.items():
         yield f"<li>{_pods_words(scene, pods, why)}</li>\n"
-    for number in numbers:
-        yield f'<li class="when a{number}">{_pods_words(scene, after[number - 1], "")}</li>\n'
+    for number, pods in after.items():
+        yield f'<li class="when a{number}">{_pods_words(scene, pods, "")}</li>\n'
     yield "</ul>\n</section>\n"
 
 
@@ -386,10 +349,6 @@ def _never_scheduled(plan: Plan) -> PendingReplicas:
     return replicas_by_reason
 
 
-def _stranded(affected: Iterable[Effect]) -> list[tuple[str, str]]:
-    return [(effect.workload, move.pod) for effect in affected for moves in stranded(effect).values() for move in moves]
-
-
 def _pods_words(scene: Scene, pods: Sequence[tuple[str, str]], why: str) -> str:
     chips = " ".join(_chip(scene, key, pod, short=False) for key, pod in pods)
     if len(pods) <= _CHIPS_SHOWN:
@@ -400,33 +359,14 @@ def _pods_words(scene: Scene, pods: Sequence[tuple[str, str]], why: str) -> str:
 def _key(scene: Scene) -> Iterator[str]:
     """Yield the legend of the signs that occur in the picture."""
     chip = '<span class="chip c0 s0" aria-hidden="true"><b>AB</b></span>'
+    whole, short = next(((whole, short) for whole, short in scene.nodes.items() if whole != short), ("", ""))
     signs = {
         f"{chip} a replica; each workload has its own letters": bool(scene.pods),
         "dashed box: cordoned or tainted": any(node.cordoned or node.taints for node in scene.plan.nodes),
         f"grey box: node {_done(scene)}": bool(scene.losses),
         f'<span class="was">{chip}</span> pale and dashed: replica before the disruption': bool(scene.losses and scene.pods),
         f'<span class="came">{chip}</span> double outline: replica after the disruption': bool(scene.arrivals),
-        _names_words(scene): any(whole != short for whole, short in scene.node_names.items()),
+        f"node names are shortened: <code>{shown(short)}</code> is <code>{shown(whole)}</code>": whole != short,
     }
     if any(signs.values()):
         yield '<ul class="key">' + "".join(f"<li>{sign}</li>" for sign, occurs in signs.items() if occurs) + "</ul>\n"
-
-
-def _names_words(scene: Scene) -> str:
-    """Explain shortened node names with an example."""
-    whole, short = next(((whole, short) for whole, short in scene.node_names.items() if whole != short), ("", ""))
-    return f"node names are shortened: <code>{shown(short)}</code> is <code>{shown(whole)}</code>"
-
-
-def outcomes_by_workload(losses: Iterable[DisruptionEffect]) -> Mapping[str, Mapping[str, list[str]]]:
-    """Return the disruptions by workload key and outcome, except ``survives``: ``the failure of node a``, then ``node b``."""
-    causes: dict[str, dict[str, list[str]]] = {}
-    for action, disruptions in by_action(losses).items():
-        for loss in disruptions:
-            for key, outcome in loss.outcomes.items():
-                if outcome != "survives":
-                    listed = causes.setdefault(key, {}).setdefault(outcome, [])
-                    # Name the action once for all disruptions of its kind.
-                    doing = "" if any(other.startswith(DOING[action]) for other in listed) else f"{DOING[action]} "
-                    listed.append(f"{doing}{loss.what}")
-    return causes

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import is_machine_made
-from afflint.placement.plan import Action, DisruptionEffect, Plan, WorkloadPlan
-from afflint.report.html_page import shown
-from afflint.report.place.digest import VERDICT_WORDS, by_action, effects, racks, ranked, replicas_by_node, short_names, short_titles, worst
-from afflint.report.place.names import node_names
+from afflint.placement.plan import DisruptionEffect, Plan, WorkloadPlan
+from afflint.report.html_page import shown, state
+from afflint.report.place.view import PlaceView, Rack, by_action, common_suffix, replicas_by_node, shared_start, worst
+from afflint.report.place.words import NOUNS, VERDICT_WORDS
 
-DOING: dict[Action, str] = {"lose": "the failure of", "drain": "draining", "remove": "removing", "together": "the combination"}
-DONE: dict[Action, str] = {"lose": "failed", "drain": "drained", "remove": "removed", "together": "combined"}
 _HUES, _SHAPES = 7, 4
 _DENSE_NODES, _DENSE_PODS = 40, 8
 """With more nodes or more replicas per node, a replica is drawn as initials only."""
+_LONG = 12
+"""A common prefix of node names is left out if it is at least this long: ``worker-`` stays."""
 
 
 class Badge(NamedTuple):
@@ -36,19 +37,14 @@ class Arrival(NamedTuple):
     source: str
 
 
-class Scene:
+class Scene(PlaceView):
     """A plan prepared for drawing: replicas by node, disruptions numbered from 1, the worst first."""
 
     def __init__(self, plan: Plan, marks: Mapping[str, Badge] | None = None) -> None:
         """Prepare a plan. ``marks`` are the badges of the workloads, for several pictures with the same ones."""
-        self.plan = plan
-        self.racks = racks(plan)
-        self.losses = ranked(plan.losses)
-        self.workloads = {workload.key: workload for workload in plan.workloads}
-        self.effects = [effects(loss, self.workloads) for loss in self.losses]
-        self.names = short_names(plan.workloads)
-        self.node_names = node_names(self.racks)
-        self.titles = short_titles(plan)
+        super().__init__(plan, shown)
+        self.nodes = _node_names(self.racks)
+        self.effects_of_losses = [self.effects(loss) for loss in self.losses]
         self.badges = badges(plan.workloads) if marks is None else marks
         replicas = sum(len(workload.replicas) for workload in plan.workloads)
         self.dense = len(plan.nodes) > _DENSE_NODES or replicas > _DENSE_PODS * max(1, len(plan.nodes))
@@ -72,17 +68,28 @@ class Scene:
             if move.target is not None:
                 self.arrivals.setdefault(move.target, []).append(Arrival(number, move.workload, move.pod, move.source))
 
-    def name(self, key: str) -> str:
-        """Return the name of the workload, escaped for HTML."""
-        return shown(self.names.get(key, key))
+    @property
+    def noun(self) -> str:
+        """What the disruptions are: their kind, if there is only one."""
+        return NOUNS[self.actions[0]] if len(self.actions) == 1 else "disruption"
 
     def node(self, name: str) -> str:
         """Return the short name of a node, escaped for HTML."""
-        return shown(self.node_names.get(name, name))
+        return shown(self.nodes.get(name, name))
 
     def what(self, loss: DisruptionEffect) -> str:
         """Return what fails, escaped for HTML: a single node by its short name."""
-        return f"node {self.node(loss.nodes[0])}" if loss.nodes and loss.what == f"node {loss.nodes[0]}" else shown(self.titles[loss.what])
+        return f"node {self.node(loss.nodes[0])}" if is_of_node(loss) else shown(self.titles[loss.what])
+
+    def badge(self, key: str) -> str:
+        """Return the badge of a workload; screen readers skip it, because the name is next to it."""
+        mark = self.badges.get(key)
+        return "" if mark is None else f'<span class="chip {mark.classes}" aria-hidden="true"><b>{mark.initials}</b></span>'
+
+
+def is_of_node(loss: DisruptionEffect) -> bool:
+    """Return whether a disruption names one node."""
+    return bool(loss.nodes) and loss.what == f"node {loss.nodes[0]}"
 
 
 def badges(workloads: Sequence[WorkloadPlan]) -> dict[str, Badge]:
@@ -99,12 +106,37 @@ def badges(workloads: Sequence[WorkloadPlan]) -> dict[str, Badge]:
     return marks
 
 
+def _node_names(racks: Sequence[Rack]) -> dict[str, str]:
+    """Return a unique short name by full name: ``node-000`` for ``node-000.fra-a.prod.example.internal``.
+
+    A suffix that all nodes of a domain share is left out if the names stay unique.
+    """
+    names = [node.name for rack in racks for node in rack.nodes]
+    ending = common_suffix(names)
+    short = {name: name[: len(name) - len(ending)] for name in names}
+    within_rack: dict[str, str] = {}
+    for rack in racks:
+        # A single node shares its whole name with itself.
+        shared = common_suffix([node.name for node in rack.nodes]) if len(rack.nodes) > 1 else ending
+        within_rack.update((node.name, node.name[: len(node.name) - len(shared)]) for node in rack.nodes)
+    if len(set(within_rack.values())) == len(within_rack):
+        short = within_rack
+    opening = _common_prefix(list(short.values()))
+    return {name: f"…{text[len(opening) :]}" for name, text in short.items()} if opening else short
+
+
+def _common_prefix(names: Sequence[str]) -> str:
+    """Return the prefix that all names share, up to a separator."""
+    if len(names) < 2:
+        return ""
+    shared = shared_start(names)
+    opening = shared[: max(shared.rfind("-"), shared.rfind(".")) + 1]
+    return opening if len(opening) >= _LONG and all(len(name) > len(opening) for name in names) else ""
+
+
 def _distinctive_labels(plan: Plan) -> dict[str, list[str]]:
     """Return the labels that users set on some nodes but not on all, by node: those that constraints are likely to use."""
-    pairs: dict[tuple[str, str], int] = {}
-    for node in plan.nodes:
-        for pair in node.labels.items():
-            pairs[pair] = pairs.get(pair, 0) + 1
+    pairs = Counter(pair for node in plan.nodes for pair in node.labels.items())
     distinctive = {
         (key, value)
         for (key, value), count in pairs.items()
@@ -115,17 +147,11 @@ def _distinctive_labels(plan: Plan) -> dict[str, list[str]]:
     }
 
 
-def badge(scene: Scene, key: str) -> str:
-    """Return the badge of a workload; screen readers skip it, because the name is next to it."""
-    mark = scene.badges.get(key)
-    return "" if mark is None else f'<span class="chip {mark.classes}" aria-hidden="true"><b>{mark.initials}</b></span>'
-
-
-def state(outcome: str) -> str:
+def outcome_words(outcome: str) -> str:
     """Return a verdict, or the result of a drain, as a coloured word."""
-    return f'<span class="state {outcome}">{VERDICT_WORDS.get(outcome, outcome)}</span>'
+    return state(outcome, VERDICT_WORDS[outcome])
 
 
 def ending(loss: DisruptionEffect) -> str:
     """Return the worst effect of a disruption; for a drain that never completes, its result."""
-    return state(loss.result if loss.result is not None and loss.blocked else worst(loss))
+    return outcome_words(loss.result if loss.result is not None and loss.blocked else worst(loss))

@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from afflint.findings.finding import SEVERITIES, Finding
 from afflint.report.compliance import Compliance, ComplianceVerdict, PolicyCompliance, WorkloadGroup, grouped
-from afflint.report.trends.json_report import plain_trend
+from afflint.report.json_report import plain_finding
+from afflint.report.trends.model import Trend, TrendPoint
 
 VERSION = 1
 
@@ -21,7 +23,7 @@ def render(compliance: Compliance) -> Iterator[str]:
         "owners": [_group(each) for each in grouped(compliance, "owner")] if compliance.owner_key else [],
         "owner_key": compliance.owner_key or None,
         "summary": {"workloads": compliance.workloads, "outside": compliance.outside},
-        **({"trends": [plain_trend(each) for each in compliance.trends]} if compliance.trends else {}),
+        **({"trends": [_trend(each) for each in compliance.trends]} if compliance.trends else {}),
     }
     yield json.dumps(data, indent=2) + "\n"
 
@@ -65,3 +67,33 @@ def _group(group: WorkloadGroup) -> dict[str, Any]:
         "since": group.since or None,
         "policies": list(group.policies),
     }
+
+
+def _trend(trend: Trend) -> dict[str, Any]:
+    """Return a trend as the JSON report has it."""
+    return {
+        "subject": trend.subject,
+        "points": [_point(each) for each in trend.points],
+        "new": [_finding(each) for each in trend.new],
+        "fixed": [_finding(each) for each in trend.fixed],
+    }
+
+
+def _point(point: TrendPoint) -> dict[str, Any]:
+    return {
+        "date": point.date,
+        "file": point.file,
+        "total": point.total,
+        "severities": {each: point.severities.get(each, 0) for each in SEVERITIES},
+        "by": {dimension: {name: counts[name] for name in sorted(counts)} for dimension, counts in point.counts.items()},
+        "scope": point.scope,
+        "unknown": point.unknown,
+        "new": point.new,
+        "fixed": point.fixed,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    """Return what identifies a finding, as every JSON report has it."""
+    plain = plain_finding(finding)
+    return {key: plain[key] for key in ("rule", "category", "severity", "message", "file", "line", "object", "field")}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.findings.phrases import pluralize
 from afflint.report.compliance import Compliance, ComplianceVerdict, PolicyCompliance, WorkloadGroup, grouped, number_new, oldest
-from afflint.report.html_page import page, shown
+from afflint.report.html_page import asset, bullets, details, fragment, options, page, shown, state
 from afflint.report.phrases import html_words
 from afflint.report.trends import page as trends
 
@@ -20,12 +20,6 @@ _OPEN = 3
 _MAX_GROUPS = 200
 _UNKNOWN = '<td class="number none">\u2013</td>'
 _NOT_APPLICABLE = "applies to no workload"
-
-_KEY = (
-    '<p class="key"><span><span class="bar"><i class="met"></i></span>compliant</span>'
-    '<span><span class="bar"><i class="excepted"></i></span>exempt by a comment or the configuration</span>'
-    '<span><span class="bar"><i class="unmet"></i></span>violating</span></p>\n'
-)
 
 
 def render(compliance: Compliance) -> Iterator[str]:
@@ -38,13 +32,13 @@ def render(compliance: Compliance) -> Iterator[str]:
         "skip": "todo" if compliance.policies else f"{compliance.trends[0].subject[0]}h" if compliance.trends else "policies",
         "hidden": "" if compliance.policies else " hidden",
         "trends": "".join("".join(trends.render(each)) for each in compliance.trends),
-        "notes": _notes(compliance),
+        "notes": "" if compliance.baseline or not unmet else asset("policy_notes.html"),
         "heads": _heads(compliance),
         "policies": "".join(_row(each, number, compliance) for number, each in enumerate(compliance.policies, 1)),
-        "key": _KEY,
+        "key": asset("policy_key.html"),
         "groups": "".join(_groups(compliance)),
         "find": _find(compliance) if unmet else "",
-        "details": "".join("".join(_details(each, number, compliance, len(unmet))) for number, each in enumerate(compliance.policies, 1)),
+        "details": "".join(_details(each, number, compliance, len(unmet)) for number, each in enumerate(compliance.policies, 1)),
     }
     yield page("policy_page", f"afflint: {title}", compliance.made, parts, _widths(parts))
 
@@ -67,22 +61,13 @@ def _lead(compliance: Compliance) -> str:
     outside = f", {compliance.outside} without a policy" if compliance.outside else ""
     unmet = [verdict for policy in compliance.policies for verdict in policy.unmet()]
     excepted = sum(policy.number("excepted") for policy in compliance.policies)
-    sentences = [f"{about}{outside}.", f"{pluralize(len(unmet), 'violation')}" if unmet else _nothing_unmet(compliance)]
+    nothing = "No known violations" if any(each.is_undecided for each in compliance.policies) else "No violations"
+    sentences = [f"{about}{outside}.", f"{pluralize(len(unmet), 'violation')}" if unmet else nothing]
     day = oldest(each.since for each in unmet)
     if unmet and compliance.baseline:
         sentences[-1] += f", {number_new(unmet) or 'none'} of them new" + (f", the oldest since {day}" if day else "")
     sentences[-1] += f"; {pluralize(excepted, 'exemption')}." if excepted else "."
     return " ".join(sentences)
-
-
-def _nothing_unmet(compliance: Compliance) -> str:
-    return "No known violations" if any(each.is_undecided for each in compliance.policies) else "No violations"
-
-
-def _notes(compliance: Compliance) -> str:
-    if compliance.baseline or not any(each.unmet() for each in compliance.policies):
-        return ""
-    return '<p class="notes">To see since when violations exist, write a baseline with <code>afflint check --write-baseline</code>.</p>\n'
 
 
 def _heads(compliance: Compliance) -> str:
@@ -93,7 +78,7 @@ def _heads(compliance: Compliance) -> str:
 
 def _row(policy: PolicyCompliance, number: int, compliance: Compliance) -> str:
     unmet, excepted, met = policy.unmet(), policy.number("excepted"), policy.number("met")
-    name = f'<tr><th scope="row"><a href="#p{number}"><code>{shown(policy.name)}</code></a></th><td>{_severity(policy)}</td>'
+    name = f'<tr><th scope="row"><a href="#p{number}"><code>{shown(policy.name)}</code></a></th><td>{state(policy.severity)}</td>'
     if policy.unasked or not (policy.verdicts or policy.only_unmet):
         width = 8 if compliance.has_undecided else 7
         return f'{name}<td colspan="{width}" class="none">{html_words(policy.unasked or _NOT_APPLICABLE)}</td></tr>\n'
@@ -104,10 +89,6 @@ def _row(policy: PolicyCompliance, number: int, compliance: Compliance) -> str:
     if compliance.baseline:
         cells += [_number(number_new(unmet), todo=True), f'<td class="number">{_day(oldest(each.since for each in unmet))}</td>']
     return f"{name}<td>{'' if policy.only_unmet else _bar(met, len(unmet), excepted)}</td>{''.join(cells)}</tr>\n"
-
-
-def _severity(policy: PolicyCompliance) -> str:
-    return f'<span class="state {policy.severity}">{policy.severity}</span>'
 
 
 def _number(number: int, *, todo: bool = False) -> str:
@@ -175,61 +156,48 @@ def _find(compliance: Compliance) -> str:
     """Return the search and the filters; they are hidden until the script runs."""
     unmet = [verdict.workload for policy in compliance.policies for verdict in policy.unmet()]
     owner = f'<label>Owner <select id="owner">{_options(each.owner for each in unmet)}</select></label>\n' if compliance.owner_key else ""
-    return (
-        '<div class="find" id="find" hidden>\n'
-        '<label>Find <input type="search" id="words" placeholder="a policy, an object, a word"></label>\n'
-        f'<label>Namespace <select id="namespace">{_options(each.namespace for each in unmet)}</select></label>\n{owner}'
-        '<output id="found"></output>\n</div>\n'
-    )
+    return fragment("policy_find", namespaces=_options(each.namespace for each in unmet), owner=owner)
 
 
 def _options(words: Iterable[str]) -> str:
-    known = "".join(f'<option value="={shown(word)}">{shown(word) or "none"}</option>' for word in sorted({*words}))
-    return f'<option value="">all</option>{known}'
+    known = sorted({*words})
+    return options(["all", *(word or "none" for word in known)], ["", *(f"={word}" for word in known)])
 
 
-def _details(policy: PolicyCompliance, number: int, compliance: Compliance, breached: int) -> Iterator[str]:
+def _details(policy: PolicyCompliance, number: int, compliance: Compliance, breached: int) -> str:
     unmet = policy.unmet()
-    opened = " open" if unmet and breached <= _OPEN else ""
-    count = (
-        "not evaluated"
-        if policy.unasked
-        else f"{len(unmet)} violating"
-        if unmet
-        else "not evaluated"
-        if policy.is_undecided
-        else "compliant"
-        if policy.verdicts or policy.only_unmet
-        else "not applicable"
+    if policy.unasked or (policy.is_undecided and not unmet):
+        count = "not evaluated"
+    elif unmet:
+        count = f"{len(unmet)} violating"
+    else:
+        count = "compliant" if policy.verdicts or policy.only_unmet else "not applicable"
+    summary = f'<span class="count">{count}</span><span class="soft">{html_words(policy.demand)}</span>'
+    return details(
+        "policy",
+        f"{state(policy.severity)}<h3><code>{shown(policy.name)}</code></h3>{summary}",
+        f'<div class="body">\n{"".join(_body(policy, compliance))}</div>\n',
+        opened=0 < breached <= _OPEN and bool(unmet),
+        more=f' id="p{number}" data-name="{shown(policy.name)}"',
     )
-    yield f'<details class="policy" id="p{number}" data-name="{shown(policy.name)}"{opened}>\n'
-    yield f"<summary>{_severity(policy)}<h3><code>{shown(policy.name)}</code></h3>"
-    yield f'<span class="count">{count}</span><span class="soft">{html_words(policy.demand)}</span></summary>\n<div class="body">\n'
+
+
+def _body(policy: PolicyCompliance, compliance: Compliance) -> Iterator[str]:
+    unmet = policy.unmet()
     if policy.unasked:
         yield f'<p class="notes">{html_words(policy.unasked)}</p>\n'
-    mandatory = "\nmandatory: true" if policy.mandatory else ""
-    yield f"<pre>{_lines(policy.configuration + mandatory)}</pre>\n"
+    # Line by line, so that no value adds a line.
+    lines = "\n".join(map(shown, [*policy.configuration.split("\n"), *["mandatory: true"] * policy.mandatory]))
+    yield f"<pre>{lines}</pre>\n"
     if unmet:
         yield from _breaches(unmet, compliance)
     yield from (f'<p class="notes">{html_words(reason)}</p>\n' for reason in dict.fromkeys(each.reason for each in policy.undecided()))
-    for state, heading in (("undecided", "Not evaluated"), ("excepted", "Exempt"), ("met", "Compliant")):
-        alike = [each for each in policy.verdicts if each.state == state]
+    for state_, heading in (("undecided", "Not evaluated"), ("excepted", "Exempt"), ("met", "Compliant")):
+        alike = [each.workload for each in policy.verdicts if each.state == state_]
         if alike:
-            yield f'<details class="fold"><summary>{heading}: {len(alike)}</summary>\n<ul class="names">\n'
-            yield from (f"<li>{_name(each)}</li>\n" for each in alike[:_MAX_WORKLOADS])
-            yield f"<li>and {len(alike) - _MAX_WORKLOADS} more</li>\n" if len(alike) > _MAX_WORKLOADS else ""
-            yield "</ul>\n</details>\n"
-    yield "</div>\n</details>\n"
-
-
-def _lines(text: str) -> str:
-    """Escape lines of a configuration, so that no value adds a line."""
-    return "\n".join(map(shown, text.split("\n")))
-
-
-def _name(verdict: ComplianceVerdict) -> str:
-    workload = verdict.workload
-    return f'{shown(workload.title)} <span class="soft">{shown(workload.file)}</span>'
+            items = [f'{shown(each.title)} <span class="soft">{shown(each.file)}</span>' for each in alike[:_MAX_WORKLOADS]]
+            more = [f"and {len(alike) - _MAX_WORKLOADS} more"] if len(alike) > _MAX_WORKLOADS else []
+            yield details("fold", f"{heading}: {len(alike)}", bullets([*items, *more], "names"))
 
 
 def _breaches(unmet: Sequence[ComplianceVerdict], compliance: Compliance) -> Iterator[str]:
@@ -244,7 +212,8 @@ def _breaches(unmet: Sequence[ComplianceVerdict], compliance: Compliance) -> Ite
         space = f'<br><span class="soft">{shown(workload.namespace)}</span>' if workload.namespace else ""
         yield f'<th scope="row">{shown(workload.title)}{space}</th>'
         yield f"<td>{shown(workload.owner)}</td>" if compliance.owner_key else ""
-        yield f'<td class="day">{_since(verdict.since)}</td>' if compliance.baseline else ""
+        day = "<b>new</b>" if verdict.since is None else _day(verdict.since)
+        yield f'<td class="day">{day}</td>' if compliance.baseline else ""
         messages = "<br>\n".join(
             f'{html_words(each.message)} <code class="where">{shown(each.file)}:{each.line}</code>' for each in verdict.breaches
         )
@@ -252,7 +221,3 @@ def _breaches(unmet: Sequence[ComplianceVerdict], compliance: Compliance) -> Ite
     yield "</tbody>\n</table></div>\n"
     if len(unmet) > _MAX_WORKLOADS:
         yield f'<p class="soft">and {len(unmet) - _MAX_WORKLOADS} more; <code>--format json</code> has all workloads</p>\n'
-
-
-def _since(day: str | None) -> str:
-    return "<b>new</b>" if day is None else _day(day)

@@ -7,25 +7,22 @@ from itertools import compress
 
 from afflint.findings.phrases import pluralize, visible
 from afflint.report.compliance import Compliance, ComplianceVerdict, PolicyCompliance, WorkloadGroup, grouped, number_new, oldest
-from afflint.report.trends import text as trends
-from afflint.report.trends.text import aligned
-
-_MOST = 12
-"""Up to this many workloads of a policy, namespaces and owners are listed; with ``verbose`` all."""
+from afflint.report.trends.model import MOST, Trend, tables
+from afflint.report.trends.model import summary as trend_summary
 
 
 def render(compliance: Compliance, *, verbose: bool = False) -> Iterator[str]:
-    """Yield the report in chunks: the compliance, if there are policies, then the trends."""
+    """Yield the report in chunks: the compliance, if there are policies, then the trends. With ``verbose``, nothing is left out."""
     if compliance.policies:
-        yield from _compliance(compliance, None if verbose else _MOST)
+        yield from _compliance(compliance, None if verbose else MOST)
     for number, trend in enumerate(compliance.trends):
         yield "\n" * bool(number or compliance.policies)
-        yield from trends.render(trend, verbose=verbose)
+        yield from _trend(trend, verbose=verbose)
 
 
 def _compliance(compliance: Compliance, most: int | None) -> Iterator[str]:
     heads, *rows = policy_rows(compliance)
-    yield from aligned(heads, rows)
+    yield from _aligned(heads, rows)
     for policy in compliance.policies:
         unmet = policy.unmet()
         if policy.unasked:
@@ -38,7 +35,7 @@ def _compliance(compliance: Compliance, most: int | None) -> Iterator[str]:
         if by and groups:
             yield "\n"
             heads = group_heads(compliance, by if by == "namespace" else f"label {by}")
-            yield from aligned(heads, [group_cells(compliance, each) for each in groups[:most]])
+            yield from _aligned(heads, [group_cells(compliance, each) for each in groups[:most]])
             if most is not None and len(groups) > most:
                 yield f"  and {len(groups) - most} more (`-v` shows all)\n"
     yield f"\n{summary(compliance)}\n"
@@ -109,3 +106,31 @@ def summary(compliance: Compliance) -> str:
     unknown = f", {undecided} not evaluated" if undecided else ""
     workloads = f"{pluralize(compliance.workloads, 'workload')}{outside}"
     return f"{kept} of {pluralize(len(policies), 'policy')} met by all workloads{unknown}; {workloads}."
+
+
+def _trend(trend: Trend, *, verbose: bool) -> Iterator[str]:
+    """Yield a sentence, a table of the reports, a table per group, and what the last report added and fixed."""
+    most = None if verbose else MOST
+    yield f"{trend.title}: {trend_summary(trend)}\n"
+    for number, (heads, rows, rest) in enumerate(tables(trend, most)):
+        yield "\n"
+        yield from _aligned(heads, rows)
+        if rest:
+            yield f"  and {rest} {'earlier' if not number else 'more'} (`-v` shows all)\n"
+    for title, found in (("New", trend.new), ("Fixed", trend.fixed)):
+        if found:
+            yield f"\n{title} since {trend.points[-2].date}:\n"
+            for each in found[:most]:
+                yield visible(f"  {each.file}:{each.span.line}  {each.severity}  {each.message} [{each.rule}]") + "\n"
+            if most is not None and len(found) > most:
+                yield f"  and {len(found) - most} more (`-v` shows all)\n"
+
+
+def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table: the first column to the left, the others to the right."""
+    table = [[visible(cell) for cell in row] for row in (heads, *rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(heads))]
+    for row in table:
+        first, *others = row
+        cells = [f"{first:<{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))]
+        yield "  ".join(cells).rstrip() + "\n"

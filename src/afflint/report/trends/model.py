@@ -102,11 +102,6 @@ def group_name(dimension: Dimension, name: str) -> str:
     return name or ("none" if dimension == "owner" else ".")
 
 
-def signed(number: int) -> str:
-    """Return a difference: ``+3``, ``-2``, ``0``."""
-    return f"{number:+}" if number else "0"
-
-
 def summary(trend: Trend) -> str:
     """Return a sentence with the last number and how it compares with the previous report and with the first."""
     first, last = trend.points[0], trend.points[-1]
@@ -143,7 +138,7 @@ def _columns(trend: Trend) -> list[Severity]:
 def row_cells(dimension: Dimension, row: TrendRow) -> list[str]:
     """Return a group as cells, in the columns of ``row_heads``."""
     numbers = (*row.numbers[:1][: len(row.numbers) > 2], *row.numbers[-2:])
-    change = [signed(row.change)] * (len(row.numbers) > 1)
+    change = [f"{row.change:+}" if row.change else "0"] * (len(row.numbers) > 1)
     return [group_name(dimension, row.name), *map(str, numbers), *change]
 
 

@@ -1,30 +1,29 @@
-"""The answer of `afflint why` as text for the terminal."""
+"""The answer of `afflint why` as text for the terminal, and as JSON, described by schemas/why.schema.json."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from afflint.findings.phrases import pluralize, visible
 from afflint.placement.explanation import FailureEffect, Reason
 from afflint.placement.remedies import Remedies, Remedy
 from afflint.placement.why import Explanation
-from afflint.report.place.digest import list_some, reason_words
+from afflint.report.phrases import painter
 from afflint.report.place.table import wrapped
+from afflint.report.place.words import list_some, reason_words
 
 _NODES, _PODS, _REMEDIES, _FAILURES = 4, 4, 8, 12
-_STYLES = {"bad": "1;31", "good": "32", "strong": "1"}
 
 
 def render(explanation: Explanation, *, color: bool, width: int) -> Iterator[str]:
     """Yield the text in lines, ``width`` columns wide where the names allow it."""
-
-    def paint(style: str, text: str) -> str:
-        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color else text
-
+    paint = painter(color)
     for number, (title, lines) in enumerate(_sections(explanation)):
         if number:
             yield "\n"
-        style = "strong" if number else "good" if explanation.survives else "bad"
+        style = "strong" if number else "survives" if explanation.survives else "bad"
         yield from (paint(style, each) + "\n" for each in wrapped("", visible(title), width))
         for lead, line in lines:
             yield from (f"{each}\n" for each in wrapped(f"  {lead}", visible(line), width))
@@ -164,3 +163,50 @@ def _survival(remedy: Remedy) -> Sequence[str]:
     lost = [f"not {list_some([each.what for each in remedy.lost], _NODES)}"] if remedy.lost else []
     passing = [f"after {list_some(remedy.passing, _NODES)} only when the nodes recover or are removed"] if remedy.passing else []
     return ["it survives more failures" if lost else "it survives each failure", *lost, *passing]
+
+
+# JSON.
+
+
+def render_json(explanation: Explanation) -> Iterator[str]:
+    """Yield one JSON object, ASCII only."""
+    yield json.dumps(plain(explanation), indent=2) + "\n"
+
+
+def plain(explanation: Explanation) -> dict[str, Any]:
+    """Return the answer as plain data."""
+    workload, remedies = explanation.workload, explanation.remedies
+    return {
+        "version": 1,
+        "workload": {name: getattr(workload, name) for name in ("key", "kind", "namespace", "name", "file", "line")},
+        "pod": explanation.pod or None,
+        "node": explanation.node or None,
+        "replicas": explanation.replicas,
+        "running": explanation.running,
+        "runs": explanation.runs,
+        "survives": explanation.survives,
+        "pending": explanation.pending,
+        "why": explanation.why or None,
+        "reasons": [
+            {"text": each.text, "nodes": each.nodes, "controlPlanes": each.control_planes, "example": each.example or None}
+            for each in explanation.reasons
+        ],
+        "needs": explanation.needs,
+        "failures": [{**each._asdict(), "why": each.why or None} for each in explanation.failures.effects],
+        "remedies": [_plain_remedy(each) for each in remedies.found],
+        "search": {"tried": remedies.tried, "possible": remedies.possible},
+        "notes": (*explanation.failures.notes, *explanation.notes),
+        "coverage": explanation.coverage.plain(),
+    }
+
+
+def _plain_remedy(remedy: Remedy) -> dict[str, Any]:
+    return {
+        "changes": [{"text": each.text, "changes": "manifest" if each.edits or each.replicas else "nodes"} for each in remedy.changes],
+        "solves": remedy.solves,
+        "running": remedy.running,
+        "replicas": remedy.replicas,
+        "notSurvived": [each.what for each in remedy.lost],
+        "untilRecovery": remedy.passing,
+        "makesPending": [{"workload": key, "pods": number} for key, number in remedy.makes_pending],
+    }
