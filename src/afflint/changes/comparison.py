@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from afflint.changes.states import State, States, finding_changes
-from afflint.findings.errors import UserError
+from afflint.changes.sides import Side, Sides, finding_changes, shared_mapper
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.place_inputs import SeveralClustersError
-from afflint.report import Summary
 from afflint.report.changes.model import ChangeReport, PlacementChanges
 from afflint.report.coverage import not_seen_lines
 from afflint.source.sources import Source
@@ -34,75 +32,58 @@ class DiffRequest(NamedTuple):
     only_running: bool = False
 
 
-def compare_states(states: States, options: Options, request: DiffRequest) -> ChangeReport:
-    """Return what differs between two states. Raises UserError if one of them cannot be read."""
-    mapper = states.mapper(options, placing=request.placement)
+def compare_sides(sides: Sides, options: Options, request: DiffRequest) -> ChangeReport:
+    """Return what differs between two sides. Raises UserError if one of them cannot be read."""
+    mapper = shared_mapper((sides.base, sides.head), options, placing=request.placement)
     options = options._replace(mapper=mapper, reader=mapper.reader)
-    states = states.rendered(options, network=request.network, offline=request.offline)
-    outcome, changes = finding_changes(states, options, mapper)
+    sides = sides.rendered(options, network=request.network, offline=request.offline)
+    outcome, changes = finding_changes(sides, options, mapper)
+    # Roots that cannot be rendered have notes of their own.
+    summary = outcome.summary
+    not_seen = not_seen_lines(summary.renders, summary.coverage, "compares", summary.missing_tools)
     placement = PlacementChanges((), 0, "")
     if request.placement:
-        placement = _placement(states, options._replace(baseline=None), request)
+        placement = _placement(sides, options._replace(baseline=None), request)
     return ChangeReport(
-        states.base_name,
-        states.head_name,
+        sides.base.name,
+        sides.head.name,
         changes.new,
         changes.fixed,
-        [(each.before, each.after) for each in changes.moved],
+        changes.moved,
         changes.silenced,
         placement,
-        (*states.notes, *_not_seen(outcome.summary)),
+        (*sides.notes, *(f"{line[0].lower()}{line[1:].removesuffix('.')}" for line in not_seen)),
         outcome.text,
-        not_rendered=states.not_rendered,
+        not_rendered=sides.not_rendered,
     )
 
 
-def _not_seen(summary: Summary) -> Iterator[str]:
-    """Yield notes about the sources of workloads that were not seen. Roots that cannot be rendered have notes of their own."""
-    lines = not_seen_lines(summary.renders, summary.coverage, "compares", summary.missing_tools)
-    yield from (f"{line[0].lower()}{line[1:].removesuffix('.')}" for line in lines)
-
-
-def _placement(states: States, options: Options, request: DiffRequest) -> PlacementChanges:
+def _placement(sides: Sides, options: Options, request: DiffRequest) -> PlacementChanges:
     from afflint.changes.placement import placement_changes
 
     try:
-        base, head, notes = _inputs(states, options, request)
+        base, head, notes = _inputs(sides, options, request)
     except SeveralClustersError as error:
         return PlacementChanges((), 0, "", (f"placement is not compared: {error}",))
     return placement_changes(base, head, notes, options.workers)
 
 
-def _inputs(states: States, options: Options, request: DiffRequest) -> tuple[PlaceInputs, PlaceInputs, list[str]]:
-    """Return the input of the simulations of both states, with notes. If only one state has nodes, they count for both."""
+def _inputs(sides: Sides, options: Options, request: DiffRequest) -> tuple[PlaceInputs, PlaceInputs, list[str]]:
+    """Return the input of the simulations of both sides, with notes. If only one side has nodes, they count for both."""
 
-    def read(state: State, node_files: Sequence[Source] | None) -> PlaceInputs:
+    def read(side: Side, node_files: Sequence[Source] | None = None) -> PlaceInputs:
         more = {"resources": request.resources, "only_running": request.only_running, "counts": request.counts}
-        with state.entered():
-            return state.place(options, node_files, request.pods, **more)
+        with side.entered():
+            return side.place(options, node_files, request.pods, **more)
 
-    def read_base(node_files: Sequence[Source] | None = None) -> PlaceInputs:
-        try:
-            return read(states.base, node_files)
-        except SeveralClustersError:
-            raise
-        except UserError as error:
-            raise UserError(f"in the base ({states.base_name}): {error}") from None
-
-    head, base = read(states.head, None), read_base()
+    head, base = read(sides.head), read(sides.base)
     if has_nodes(head) == has_nodes(base):
         return base, head, []
+    with_nodes, without = (sides.head, sides.base) if has_nodes(head) else (sides.base, sides.head)
+    note = f"{without.name} has no nodes, so its workloads run on those of {with_nodes.name}"
     if has_nodes(head):
-        return (
-            read_base(_node_files(states.head, head)),
-            head,
-            [f"{states.base_name} has no nodes, so its workloads run on those of {states.head_name}"],
-        )
-    return (
-        base,
-        read(states.head, _node_files(states.base, base)),
-        [f"{states.head_name} has no nodes, so its workloads run on those of {states.base_name}"],
-    )
+        return read(sides.base, _node_files(sides.head, head)), head, [note]
+    return base, read(sides.head, _node_files(sides.base, base)), [note]
 
 
 def has_nodes(inputs: PlaceInputs) -> bool:
@@ -110,9 +91,9 @@ def has_nodes(inputs: PlaceInputs) -> bool:
     return bool(inputs.simulation_input.nodes or inputs.classes)
 
 
-def _node_files(state: State, inputs: PlaceInputs) -> list[Source]:
-    """Return the files with the nodes and node pools of a state."""
+def _node_files(side: Side, inputs: PlaceInputs) -> list[Source]:
+    """Return the files with the nodes and node pools of a side."""
     numbers = {each.site.file for each in inputs.simulation_input.nodes}
     numbers |= {each.known.pool.site.file for each in inputs.classes if each.known is not None}
     names = sorted(inputs.names[number] for number in numbers if number >= 0)
-    return [Source(name, os.path.join(state.folder, name)) for name in names]
+    return [Source(name, os.path.join(side.folder, name)) for name in names]

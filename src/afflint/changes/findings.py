@@ -8,22 +8,15 @@ from afflint.findings.finding import Finding, Identity, identity_of, sort_key
 from afflint.findings.namedtuples import NamedTuple
 
 
-class MovedFinding(NamedTuple):
-    """A finding that both states have, about the same object in different files."""
-
-    before: Finding
-    after: Finding
-
-
 class FindingChanges(NamedTuple):
     """The findings that only the head has, those that only the base has, and those that are in another file; each sorted as reports are.
 
-    ``silenced`` are findings that the head still has, but suppresses.
+    ``moved`` has each finding of the base with that of the head; ``silenced`` are findings that the head still has, but suppresses.
     """
 
     new: list[Finding]
     fixed: list[Finding]
-    moved: list[MovedFinding]
+    moved: list[tuple[Finding, Finding]]
     silenced: list[Finding]
 
 
@@ -38,11 +31,11 @@ def compare(base: Sequence[Finding], head: Sequence[Finding], renamed: Mapping[s
     """
     matched: list[tuple[Finding, Finding]] = []
     gone, new = list(base), list(head)
-    for key in (lambda each: _in_file(each, renamed), _of_object):
+    for key in (lambda each: (renamed.get(each.file, each.file), identity_of(each)), _of_object):
         pairs, gone, new = _pairs(gone, new, key)
         matched += pairs
-    moved = [MovedFinding(before, after) for before, after in matched if before.file != after.file]
-    return FindingChanges(new, gone, sorted(moved, key=lambda each: sort_key(each.after)), [])
+    moved = [(before, after) for before, after in matched if before.file != after.file]
+    return FindingChanges(new, gone, sorted(moved, key=lambda each: sort_key(each[1])), [])
 
 
 def without_silenced(changes: FindingChanges, unsuppressed: Sequence[Finding]) -> FindingChanges:
@@ -52,10 +45,6 @@ def without_silenced(changes: FindingChanges, unsuppressed: Sequence[Finding]) -
     still = compare(changes.fixed, unsuppressed)
     gone = {id(each) for each in still.fixed}
     return changes._replace(fixed=still.fixed, silenced=[each for each in changes.fixed if id(each) not in gone])
-
-
-def _in_file(finding: Finding, renamed: Mapping[str, str]) -> Hashable:
-    return renamed.get(finding.file, finding.file), identity_of(finding)
 
 
 def _of_object(finding: Finding) -> Identity | None:

@@ -98,7 +98,8 @@ class Repository:
         if found is not None:
             return found
         shallow = f"; this clone is shallow: {FETCH_ALL}" if self._is_shallow() else ""
-        close = nearest(ref, self._refs())
+        _, refs, _ = self._run("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+        close = nearest(ref, ["HEAD", *refs.decode("utf-8", "replace").split("\n")])
         raise UserError(f"Git does not know a commit {quoted(ref)}" + (f"; did you mean {close!r}?" if close else shallow))
 
     def find_commit(self, ref: str) -> str | None:
@@ -153,10 +154,6 @@ class Repository:
         raise UserError(
             "the default branch is not known: none of origin/HEAD, origin/main, origin/master, main and master exists; name a ref"
         )
-
-    def _refs(self) -> list[str]:
-        _, output, _ = self._run("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
-        return ["HEAD", *output.decode("utf-8", "replace").split("\n")]
 
     def _is_shallow(self) -> bool:
         _, output, _ = self._run("rev-parse", "--is-shallow-repository")

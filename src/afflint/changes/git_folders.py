@@ -30,8 +30,11 @@ def verify_git_folder(root: str) -> None:
         return  # Git says what is wrong.
     if not is_inside(folder, os.path.realpath(root)) and not _names(folder, root):
         raise UserError(f"{marker!r} leads to the repository {folder!r}, which has no worktree or submodule here")
-    common = _common_folder(folder)
-    allowed = [folder] if common is None or not _has_worktree(common, folder) else [folder, common]
+    # A worktree belongs to the repository that it names, if that keeps it among its worktrees.
+    named = _text_of(os.path.join(folder, "commondir")).strip()
+    common = os.path.realpath(os.path.join(folder, named)) if named else None
+    is_worktree = common is not None and os.path.dirname(folder) == os.path.join(common, "worktrees")
+    allowed = [folder, common] if common is not None and is_worktree else [folder]
     elsewhere = next(_parts_elsewhere([*allowed, *([common] if common is not None else [])], allowed), None)
     if elsewhere is not None:
         raise UserError(f"{elsewhere!r} leads out of the repository {root!r}")
@@ -54,17 +57,6 @@ def _names(folder: str, root: str) -> bool:
         return True
     tree = next((value for key, value in _settings(folder) if key == "worktree"), "")
     return bool(tree) and _is_same(os.path.join(folder, tree), root)
-
-
-def _common_folder(folder: str) -> str | None:
-    """Return the folder of the repository that a worktree belongs to, links resolved; None without one."""
-    text = _text_of(os.path.join(folder, "commondir")).strip()
-    return os.path.realpath(os.path.join(folder, text)) if text else None
-
-
-def _has_worktree(common: str, folder: str) -> bool:
-    """Return whether a repository keeps a worktree in a folder."""
-    return os.path.dirname(folder) == os.path.join(common, "worktrees")
 
 
 def _parts_elsewhere(folders: list[str], allowed: list[str]) -> Iterator[str]:

@@ -37,58 +37,44 @@ from afflint.placement.workload_plans import preferences_of
 from afflint.report.changes.model import Direction, PlacementChanges, PlacementEffect, WorkloadChange
 
 _SEVERITY: Mapping[Outcome, int] = {"survives": 0, "interrupted": 1, "degraded": 2, "dead": 3}
-_OUTCOME_WORDS = ("keeps its replicas", "is interrupted", "has fewer replicas", "is down")
-_HARM = (
-    ("does no harm", "did no harm"),
-    ("interrupts it", "interrupted it"),
-    ("leaves it fewer replicas", "left it fewer replicas"),
-    ("takes it down", "took it down"),
+_WORDS = (
+    ("keeps its replicas", "does no harm", "did no harm"),
+    ("is interrupted", "interrupts it", "interrupted it"),
+    ("has fewer replicas", "leaves it fewer replicas", "left it fewer replicas"),
+    ("is down", "takes it down", "took it down"),
 )
-"""What a failure does and did to a workload, by the severity of the outcome."""
+"""What becomes of a workload, and what a failure does and did to it, by the severity of the outcome."""
 _ORDERS = ("1", "2", "3", "manifests")
 """The orders that are tried besides that by name, which is "": by the checksum of the name, and that of the manifests."""
 _WORTH_PROCESSES = 3000
 """Starting processes costs about as much as a schedule of this many workloads on one node, or of one workload on as many nodes."""
-_DIRECTIONS: tuple[Direction, ...] = ("worse", "neutral", "better")
-
-
 _HERE = Workers()
 
 
 def placement_changes(base: PlaceInputs, head: PlaceInputs, notes: Sequence[str] = (), workers: Workers = _HERE) -> PlacementChanges:
     """Return how the placement of each workload differs between two states. ``workers`` try the orders of scheduling."""
-    before, after = _Side(base), _Side(head)
-    basis, same = _basis(after), _is_same(before, after)
-    keys = list(dict.fromkeys([*before.numbers, *after.numbers]))
-    if same:
-        return PlacementChanges((), len(keys), basis, (*notes, *_input_notes(head)))
+    before, after = _PlacedSide(base), _PlacedSide(head)
+    nodes, pools = len(head.simulation_input.nodes), len(head.classes)
+    counts = [pluralize(number, noun) for number, noun in ((nodes, "node"), (pools, "node pool")) if number]
+    basis = " and ".join(counts) or "no nodes are known: only what the manifests show"
+    if head.problems:
+        notes = [*notes, f"{pluralize(len(head.problems), 'problem')} in manifests that cannot be placed; `afflint check` reports them"]
+    keys = before.numbers.keys() | after.numbers.keys()
+    if _is_same(before, after):
+        return PlacementChanges((), len(keys), basis, tuple(notes))
     comparison = _PlacementComparison(before, after, workers)
     changes = [change for key in sorted(keys) if (change := comparison.change(key)) is not None]
-    changes.sort(key=lambda each: _DIRECTIONS.index("worse" if each.direction == "worse" else "neutral"))
+    changes.sort(key=lambda each: each.direction != "worse")
     plans = (lambda: (before.plan, after.plan)) if after.has_nodes and before.has_nodes else None
-    return PlacementChanges(tuple(changes), len(keys), basis, (*notes, *_input_notes(head)), plans)
+    return PlacementChanges(tuple(changes), len(keys), basis, tuple(notes), plans)
 
 
-def _basis(side: _Side) -> str:
-    nodes, pools = len(side.inputs.simulation_input.nodes), len(side.inputs.classes)
-    found = [*([pluralize(nodes, "node")] if nodes else []), *([pluralize(pools, "node pool")] if pools else [])]
-    return " and ".join(found) or "no nodes are known: only what the manifests show"
-
-
-def _input_notes(inputs: PlaceInputs) -> Iterator[str]:
-    if inputs.problems:
-        yield f"{pluralize(len(inputs.problems), 'problem')} in manifests that cannot be placed; `afflint check` reports them"
-
-
-def _is_same(before: _Side, after: _Side) -> bool:
+def _is_same(before: _PlacedSide, after: _PlacedSide) -> bool:
     """Return whether the simulations of both states have the same input, whatever the order of the manifests and their files."""
     one, other = before.given, after.given
-    if (one.inventory.storage is None) != (other.inventory.storage is None):
-        return False
-    if one.inventory.storage is not None and one.inventory.storage != other.inventory.storage:
-        return False
     return (
-        before.compared == after.compared
+        one.inventory.storage == other.inventory.storage
+        and before.compared == after.compared
         and [each.node for each in one.nodes] == [each.node for each in other.nodes]
         and _unordered(one.inventory.services) == _unordered(other.inventory.services)
         and _unordered(one.inventory.namespaces) == _unordered(other.inventory.namespaces)
@@ -160,6 +146,7 @@ class _Trial:
 
     @cached_property
     def _held(self) -> dict[str, tuple[int, str]]:
+        """How many VMs of each workload have no node to migrate to, with the reasons."""
         return {each.pod_source.key: (each.blocked, each.excluded) for each in migration_blocked(self.survey, self.schedule)}
 
     def sample(self, key: str) -> Sample:
@@ -206,7 +193,7 @@ def _worst(failures: Sequence[tuple[str, Mapping[str, Outcome]]], key: str) -> t
     return worst, tuple([what for what, severity in found.items() if severity == worst and worst])
 
 
-class _Side:
+class _PlacedSide:
     """A state, with what is computed about all of its workloads."""
 
     def __init__(self, inputs: PlaceInputs) -> None:
@@ -236,7 +223,11 @@ class _Side:
         """Return the workloads in an order that depends on nothing but their names, ``manifests`` excepted."""
         if order == "manifests":
             return list(self.given.pod_sources)
-        return sorted(self.given.pod_sources, key=lambda each: (_checksum(order, each.key) if order else b"", each.key))
+
+        def checksum(key: str) -> bytes:
+            return blake2b(f"{order} {key}".encode("utf-8", "surrogatepass"), digest_size=8).digest() if order else b""
+
+        return sorted(self.given.pod_sources, key=lambda each: (checksum(each.key), each.key))
 
     def trial(self, order: str) -> _Trial:
         """Return the schedule of an order."""
@@ -244,9 +235,9 @@ class _Side:
             self._trials[order] = _Trial(self.inputs, self._inventory, self._ordered(order))
         return self._trials[order]
 
-    def __reduce__(self) -> tuple[type[_Side], tuple[PlaceInputs]]:
+    def __reduce__(self) -> tuple[type[_PlacedSide], tuple[PlaceInputs]]:
         """Let other processes compute what they need themselves."""
-        return _Side, (self.inputs,)
+        return _PlacedSide, (self.inputs,)
 
     def samples(self, keys: Sequence[str], order: str) -> dict[str, Sample]:
         """Return what the schedule of an order shows of some workloads."""
@@ -290,7 +281,8 @@ class _Side:
         survey = trial.survey
         index = next(number for number, each in enumerate(trial.pod_sources) if each.key == key)
         nodes = survey.nodes_of(index)
-        created = {number for number, name in enumerate(survey.table.names) if name not in self._existing}
+        given = {node.name for node in self.given.nodes}
+        created = {number for number, name in enumerate(survey.table.names) if name not in given}
         existing = frozenset(survey.table.names[number] for number in nodes if number not in created)
         template = survey.compiled[index].template
         pools = [each for each in self.inputs.classes if template is not None and each.may_take(template.rules)]
@@ -301,10 +293,6 @@ class _Side:
             values |= {value for pool in pools if pool.known is not None for value in pool.known.values(topology)}
             domains[topology] = frozenset(values)
         return Reach(existing, frozenset(each.title for each in pools), domains, template is not None or not survey.compiled[index].pods)
-
-    @cached_property
-    def _existing(self) -> frozenset[str]:
-        return frozenset(node.name for node in self.given.nodes)
 
     def preferences(self, key: str) -> dict[tuple[str, int], bool]:
         """Return the preferred nodes of a workload, each with whether a node that its pods can use is preferred."""
@@ -327,18 +315,14 @@ class Reach(NamedTuple):
     known: bool
 
 
-def _checksum(order: str, key: str) -> bytes:
-    return blake2b(f"{order} {key}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-
-
 # --- both sides --------------------------------------------------------------------------------------------------------
 
 
 class _PlacementComparison:
-    def __init__(self, before: _Side, after: _Side, workers: Workers) -> None:
+    def __init__(self, before: _PlacedSide, after: _PlacedSide, workers: Workers) -> None:
         self.before, self.after = before, after
         self._workers = workers
-        self._others: dict[_Side, list[dict[str, Sample]]] = {}
+        self._others: dict[_PlacedSide, list[dict[str, Sample]]] = {}
         self.on_nodes = before.has_nodes and after.has_nodes
 
     def change(self, key: str) -> WorkloadChange | None:
@@ -379,7 +363,7 @@ class _PlacementComparison:
     def _is_undecidable(self, key: str) -> bool:
         return key in self.before.given.undecidable or key in self.after.given.undecidable
 
-    def _samples(self, side: _Side, key: str) -> list[Sample]:
+    def _samples(self, side: _PlacedSide, key: str) -> list[Sample]:
         """Return what all schedules that are tried show of a workload."""
         if side not in self._others:
             keys = [key for key in side.numbers if self._may_differ(key)]
@@ -423,16 +407,16 @@ class _PlacementComparison:
             was, before = self._failure(self.before, key, word, found[0])
             now, after = self._failure(self.after, key, word, found[1])
             if now > was and not was:
-                yield PlacementEffect(f"no longer survives the failure of {after}: it {_OUTCOME_WORDS[now]}", "worse")
+                yield PlacementEffect(f"no longer survives the failure of {after}: it {_WORDS[now][0]}", "worse")
             elif now > was:
-                yield PlacementEffect(f"the failure of {after} now {_HARM[now][0]}; before, it only {_HARM[was][1]}", "worse")
+                yield PlacementEffect(f"the failure of {after} now {_WORDS[now][1]}; before, it only {_WORDS[was][2]}", "worse")
             elif now:
-                yield PlacementEffect(f"the failure of {before} no longer {_HARM[was][0]}; it only {_HARM[now][0]}", "better")
+                yield PlacementEffect(f"the failure of {before} no longer {_WORDS[was][1]}; it only {_WORDS[now][1]}", "better")
             else:
-                known = f"before, it {_OUTCOME_WORDS[was]} after that of {before}"
+                known = f"before, it {_WORDS[was][0]} after that of {before}"
                 yield PlacementEffect(f"survives the failure of any {word} ({known})", "better")
 
-    def _failure(self, side: _Side, key: str, word: str, samples: Sequence[Sample]) -> tuple[int, str]:
+    def _failure(self, side: _PlacedSide, key: str, word: str, samples: Sequence[Sample]) -> tuple[int, str]:
         """Return the severity of the worst failure of a zone or node, and its name.
 
         It is named only if it is the worst in all schedules, and the pods run in no other zone, or on no other node, for certain.
@@ -463,7 +447,7 @@ class _PlacementComparison:
             else:
                 yield PlacementEffect("its VMs can migrate", "better")
 
-    def _blocked(self, side: _Side, key: str, samples: Sequence[Sample]) -> list[str]:
+    def _blocked(self, side: _PlacedSide, key: str, samples: Sequence[Sample]) -> list[str]:
         """Return the nodes whose drain a workload blocks, if it is certain which."""
         names = frozenset.intersection(*[frozenset(each.blocking) for each in samples])
         return sorted(names) if names >= side.reach(key).nodes else []
@@ -498,7 +482,7 @@ class _PlacementComparison:
             text = f"{sample.scheduled} of {pluralize(requirements.replicas, 'replica')} can be scheduled{why}"
             yield PlacementEffect(text, "worse")
 
-    def _facts(self, side: _Side, key: str) -> dict[str, Any]:
+    def _facts(self, side: _PlacedSide, key: str) -> dict[str, Any]:
         """Return what is known of a workload in a state, as plain data."""
         requirements = side.requirements(key)
         facts: dict[str, Any] = {
@@ -510,21 +494,17 @@ class _PlacementComparison:
         }
         if not self.on_nodes or key in side.given.undecidable or side.pod_source(key).refused:
             return facts
-        reach, sample = side.reach(key), side.trial("").sample(key)
+        reach, sample, outcomes = side.reach(key), side.trial("").sample(key), list(_SEVERITY)
         facts |= {
             "scheduled": sample.scheduled,
             "nodes": len(reach.nodes),
             "pools": sorted(reach.pools),
             "zones": sorted(reach.domains[ZONE]),
-            "zone_failure": _outcome(sample.zone[0]) if sample.scheduled else None,
-            "node_failure": _outcome(sample.node[0]) if sample.scheduled else None,
+            "zone_failure": outcomes[sample.zone[0]] if sample.scheduled else None,
+            "node_failure": outcomes[sample.node[0]] if sample.scheduled else None,
             "blocks_drains": list(sample.blocking),
         }
         return facts
-
-
-def _outcome(severity: int) -> Outcome:
-    return next(outcome for outcome, each in _SEVERITY.items() if each == severity)
 
 
 def _named(word: str, names: Sequence[str]) -> str:

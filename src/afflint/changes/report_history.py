@@ -15,7 +15,7 @@ from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES, Finding, ObjectRef, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import visible
-from afflint.report.compliance import Compliance, ComplianceVerdict
+from afflint.report.compliance import Compliance
 from afflint.report.paths import folder_of
 from afflint.report.trends.model import DIMENSIONS, Dimension, Subject, Trend, TrendPoint
 from afflint.source.files import read_regular
@@ -53,7 +53,9 @@ def trends(names: Iterable[str], current: Compliance, today: str, *, besides: st
     findings. ``besides``: a file that is not part of the history, because the run is about to replace it.
     """
     owners = {_workload(each.object): each.owner for each in current.evaluated}
-    reports = [read_report(file, owners) for file in _files(names) if besides is None or not _is_same(file, besides)]
+    reports = [
+        read_report(file, owners) for file in _files(names) if besides is None or os.path.realpath(file) != os.path.realpath(besides)
+    ]
     reports.sort(key=lambda each: (each.date, each.file))
     if current.policies:
         reports.append(_of_run(current, today))
@@ -80,10 +82,6 @@ def _files(names: Iterable[str]) -> Iterator[str]:
         if len(found) > _MOST_FILES:
             raise UserError(f"--history: {name!r} has {len(found)} JSON files; at most {_MOST_FILES} are read")
         yield from sorted(found)
-
-
-def _is_same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def read_report(path: str, owners: Owners) -> EarlierReport:
@@ -200,18 +198,16 @@ def _violation(policy: str, severity: Severity, message: str, file: str, span: S
 
 def _of_run(current: Compliance, today: str) -> EarlierReport:
     """Return the violations of the current run, as its own report in JSON would have them."""
-    broken: list[tuple[Finding, str]] = []
+    found: list[Finding] = []
+    owners: list[str] = []
     for policy in current.policies:
         for verdict in policy.unmet():
-            broken += [(each, verdict.workload.owner) for each in _violations(policy.name, policy.severity, verdict)]
+            for each in verdict.breaches:
+                ref = verdict.workload.object
+                found.append(_violation(policy.name, policy.severity, each.message, each.file, _span(each.line), ref))
+                owners.append(verdict.workload.owner)
     unknown = sum(bool(policy.unasked) + policy.number("undecided") for policy in current.policies)
-    found, owners = [finding for finding, _ in broken], [owner for _, owner in broken]
     return EarlierReport("violations", today, None, found, owners, current.workloads, unknown)
-
-
-def _violations(policy: str, severity: Severity, verdict: ComplianceVerdict) -> Iterator[Finding]:
-    for each in verdict.breaches:
-        yield _violation(policy, severity, each.message, each.file, _span(each.line), verdict.workload.object)
 
 
 # Values of a report. All of them raise _MalformedError.

@@ -6,7 +6,6 @@ The order of terms, of requirements and of values makes no difference, nor does 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from afflint.constraints.nodes import nodes_of, parse_node_constraints
 from afflint.constraints.pods import PodAffinityTerm, parse_pod_constraints
@@ -69,7 +68,10 @@ def requirements_of(pod_source: PodSource, pods: Pods | None) -> Requirements:
     alternatives = nodes.alternatives
     tolerations = parse_tolerations(pod_source.pod.get("tolerations") or [])
     terms = [each for each in parse_pod_constraints(constraints).terms if each.required]
-    separating = list(_separating(constraints, pods)) if pods is not None else []
+    separating: list[SpreadingConstraint] = []
+    if pods is not None:
+        own_pods = OwnPods(pods.pod_labels, pods.labels_known and not pods.operated, pods.namespace)
+        separating = list(spreading_constraints(constraints, own_pods, lambda _selector, _namespace: None))
     own = {each.path for each in separating if each.works}
     return Requirements(
         pod_source.replicas,
@@ -87,11 +89,6 @@ def requirements_of(pod_source: PodSource, pods: Pods | None) -> Requirements:
         pod_source.daemon,
         eviction_of(pod_source) if pod_source.kubevirt else None,
     )
-
-
-def _separating(constraints: Any, pods: Pods) -> Iterator[SpreadingConstraint]:
-    own = OwnPods(pods.pod_labels, pods.labels_known and not pods.operated, pods.namespace)
-    return spreading_constraints(constraints, own, lambda _selector, _namespace: None)
 
 
 def _separation(constraints: list[SpreadingConstraint]) -> dict[str, Separation]:
@@ -139,10 +136,13 @@ def manifest_effects(before: Requirements, after: Requirements, domains: Mapping
     for key in sorted(before.separation.keys() | after.separation.keys()):
         if (domains is None or domains.get(key, 0) > 1) and max(before.replicas, after.replicas) > 1:
             yield from _separation_effects(domain_noun(key), before.separation.get(key), after.separation.get(key))
-    yield from (PlacementEffect(f"no longer {each}", "neutral") for each in sorted(_infinitives(before.others - after.others)))
+    for each in sorted(before.others - after.others):
+        text = each.replace("must not share", "has to avoid sharing", 1).replace("must share", "has to share", 1)
+        yield PlacementEffect(f"no longer {text}", "neutral")
     yield from (PlacementEffect(f"now {each}", "neutral") for each in sorted(after.others - before.others))
     if before.node_name != after.node_name:
-        yield PlacementEffect(_pinned(after.node_name), "worse" if after.node_name else "better")
+        pinned = f"assigned to the node {after.node_name}, without the scheduler" if after.node_name else "no longer assigned to one node"
+        yield PlacementEffect(pinned, "worse" if after.node_name else "better")
     if before.scheduler != after.scheduler:
         yield PlacementEffect(f"scheduled by {after.scheduler}, before by {before.scheduler}", "neutral")
     if before.eviction is not None and after.eviction is not None and before.eviction.what != after.eviction.what:
@@ -218,16 +218,6 @@ def _stricter(before: Separation | None, after: Separation) -> Direction:
     if (before.most is None) != (after.most is None):
         return "worse" if after.most is None else "better"
     return "worse" if (after.skew or 0) > (before.skew or 0) else "better"
-
-
-def _infinitives(words: frozenset[str]) -> Iterator[str]:
-    """Yield ``has to share a zone ...`` for ``must share a zone ...``."""
-    for each in words:
-        yield each.replace("must not share", "has to avoid sharing", 1).replace("must share", "has to share", 1)
-
-
-def _pinned(name: str) -> str:
-    return f"assigned to the node {name}, without the scheduler" if name else "no longer assigned to one node"
 
 
 def _eviction_effect(before: Eviction, after: Eviction) -> PlacementEffect:

@@ -147,21 +147,16 @@ def extract(
                 if data is not None:
                     extraction.write(tree, same, data)
                     pointers.update([same[0].blob] if data.startswith(_LFS) else [])
-            for each, target in _links(repository, entries):
-                tree.link(each.path, os.fsdecode(target))
+            links = [each for each in entries if each.mode == LINK]
+            for each, target in zip(links, repository.blobs([each.blob for each in links]), strict=True):
+                if target is not None and b"\0" not in target:
+                    tree.link(each.path, os.fsdecode(target))
     except OSError as error:
         raise UserError(f"cannot write the files of the commit: {error.strerror or error}; name the paths to compare") from None
     blobs = extraction.blobs
-    return Snapshot(
-        folder,
-        root,
-        repository.root,
-        extraction.contents,
-        blobs,
-        tuple([each.path for each in entries if each.mode == SUBMODULE]),
-        tuple([path for path, blob in blobs.items() if blob in pointers]),
-        tree.left_out,
-    )
+    submodules = tuple([each.path for each in entries if each.mode == SUBMODULE])
+    of_lfs = tuple([path for path, blob in blobs.items() if blob in pointers])
+    return Snapshot(folder, root, repository.root, extraction.contents, blobs, submodules, of_lfs, tree.left_out)
 
 
 class _Extraction:
@@ -198,13 +193,6 @@ class _Extraction:
     def _add(self, entry: TreeEntry, content: bytes) -> None:
         self.blobs[entry.path] = entry.blob
         self.contents[os.path.join(self._root, entry.path)] = content
-
-
-def _links(repository: Repository, entries: Sequence[TreeEntry]) -> Iterator[tuple[TreeEntry, bytes]]:
-    links = [each for each in entries if each.mode == LINK]
-    for each, data in zip(links, repository.blobs([each.blob for each in links]), strict=True):
-        if data is not None and b"\0" not in data:
-            yield each, data
 
 
 def _keep_remotes(original: str, root: str) -> None:

@@ -114,18 +114,18 @@ def _show_files(sources: Sequence[Source]) -> int:
 
 def _check_index(session: Session, args: CheckOptions, cluster: DaskCluster | None, targets: list[tuple[str, str]]) -> int:
     """Check the files of the index instead of those of the work tree, and return the exit code."""
-    from afflint.changes.states import opened_index
+    from afflint.changes.sides import opened_index, shared_mapper
 
     _check_alone("--index", args, **{"--since": args.since, "standard input (`-`)": "-" in args.paths})
     config_file = configuration_file(args.config_file, no_config=args.no_config)
     with ProgressLine(0) as progress, opened_index(session, args.paths or (".",), config_file, force_exclude=args.force_exclude) as index:
         options = _run_options(session, args, cluster, progress)
-        with index.state.entered() as moved:
+        with index.entered() as moved:
             if args.show_files:
-                return _show_files(index.state.sources())
-            options = options._replace(mapper=index.mapper(options))
-            index.state.render(options, network=args.render_network, offline=args.offline)
-            outcome = index.state.check(options)
+                return _show_files(index.sources())
+            options = options._replace(mapper=shared_mapper((index,), options, placing=False))
+            index.render(options, network=args.render_network, offline=args.offline)
+            outcome = index.check(options)
         for note in (*notes(moved), *index.notes):
             notify(f"afflint: {visible(note)}")
         note_unused_render(session.config)
@@ -150,7 +150,7 @@ def _check_alone(option: str, args: CheckOptions, **more: object) -> None:
 
 
 def _outcome_since(session: Session, args: CheckOptions, ref: str, options: Options) -> Outcome:
-    from afflint.changes.since import outcome_since
+    from afflint.changes.sides import outcome_since
 
     config_file = configuration_file(args.config_file, no_config=args.no_config)
     outcome, skipped = outcome_since(

@@ -81,9 +81,9 @@ def diff(args: DiffOptions) -> int:
 
     Exits with 1 if there are new findings at or above --fail-on; a placement that got worse counts as a warning.
     """
-    from afflint.changes.comparison import DiffRequest, compare_states
+    from afflint.changes.comparison import DiffRequest, compare_sides
     from afflint.changes.git import Repository
-    from afflint.changes.states import opened
+    from afflint.changes.sides import opened
     from afflint.pipeline.session import Session
 
     targets = _targets(args)
@@ -107,10 +107,10 @@ def diff(args: DiffOptions) -> int:
         return repository.range_of(ref)
 
     load = options.configuration_of_state(args.config_overrides)
-    with ProgressLine(0) as progress, opened(session, asked, paths, (config_file, *args.pods), load=load) as states:
+    with ProgressLine(0) as progress, opened(session, asked, paths, (config_file, *args.pods), load=load) as sides:
         run = options.run_options(config, progress, cache=options.cache_folder(args.cache_dir, no_cache=args.no_cache))
-        report = compare_states(states, run, request)
-        with states.head.entered():
+        report = compare_sides(sides, run, request)
+        with sides.head.entered():
             _write(report, targets, args.color)
     return FOUND if _fails(report, config.fail_on) and not args.exit_zero else 0
 
