@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from afflint.policies.kyverno_matching import Candidate, applies, is_match
-from afflint.policies.undecided import UndecidedError
+from afflint.policies.kyverno_matching import Candidate, UndecidedError, applies, is_match
 from afflint.yaml.documents import read
 
 

@@ -38,10 +38,7 @@ def resource_of(kind: str) -> str:
     return f"{lower}s"
 
 
-_EQUIVALENT = {
-    "horizontalpodautoscalers": (("autoscaling", "v1"), ("autoscaling", "v2")),
-    "events": (("", "v1"), ("events.k8s.io", "v1")),
-}
+_EQUIVALENT = {"horizontalpodautoscalers": (("autoscaling", "v1"), ("autoscaling", "v2")), "events": (("", "v1"), ("events.k8s.io", "v1"))}
 """The built-in resources that the API server serves in several groups or versions."""
 
 _OWN_GROUPS = frozenset(

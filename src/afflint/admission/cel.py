@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.admission import cel_kyverno
 from afflint.admission.cel_ast import CONSTANT, Checked, SyntaxNode
-from afflint.admission.cel_checks import growth, may_be_optional, misused_optional
+from afflint.admission.cel_checks import growth, may_be_optional, misused_optional, reads_of
 from afflint.admission.cel_messages import UNDECLARED, ExpressionMistake, in_words, mistakes_in, place_of, reason_of, value_unknown
-from afflint.admission.cel_reads import reads_of
 from afflint.admission.cel_values import KEPT, LARGEST, Sizes, cleaned, plain
 from afflint.admission.cel_values import EvaluationError as EvaluationError
 from afflint.distribution import extra_needed
@@ -27,7 +26,6 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 
 if TYPE_CHECKING:
-    from afflint.admission.cel_functions import Function
     from afflint.admission.cel_kyverno import Lookup
 
 VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
@@ -90,9 +88,6 @@ def _library() -> Any:
 
 
 _held: list[list[None]] = []
-
-
-# Compiling.
 
 
 class Program:
@@ -335,7 +330,10 @@ def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
     if len(text) > LONGEST_EXPRESSION:
         raise OfflineError(f"it has {len(text)} characters; the limit is {LONGEST_EXPRESSION}")
     try:
-        checked = Checked(_checker(_narrowed(scope, text)).compile(_has_untyped(_library_text(text))).serialize())
+        names = _named_variables(text)
+        # Creating a checker takes longer than most compilations, so it has only the variables that the expression names.
+        known = scope if names is None else scope._replace(variables=tuple([each for each in scope.variables if each[0] in names]))
+        checked = Checked(_checker(known).compile(_has_untyped(_library_text(text))).serialize())
     except RuntimeError as error:
         raise _refusal(mistakes_in(str(error)), text, scope) from None
     further = list(further_mistakes(checked, text, lambda node: _fails(checked, node)))
@@ -345,12 +343,6 @@ def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
     if taker is not None:
         raise OfflineError(f"`{taker}` receives an optional value; use `orValue` to unwrap it")
     return Program(text, checked, unwraps_any=scope.unwraps_any)
-
-
-def _narrowed(scope: ExpressionScope, text: str) -> ExpressionScope:
-    """Return a scope with only the variables that an expression names: creating a checker takes longer than most compilations."""
-    names = _named_variables(text)
-    return scope if names is None else scope._replace(variables=tuple([each for each in scope.variables if each[0] in names]))
 
 
 def _has_untyped(text: str) -> str:
@@ -509,11 +501,13 @@ def _with_transfer_limit(function: Callable[..., Any]) -> Callable[..., Any]:
 def _environment() -> Any:
     """CEL with the functions of Kubernetes, for evaluation: here the functions accept any value."""
     cel = _library()
-    from afflint.admission.cel_functions import FUNCTIONS, INTERNAL_FUNCTIONS
+    from afflint.admission.cel_functions import FUNCTIONS, INTERNAL_FUNCTIONS, SEARCHES
 
+    searches = [each._replace(implementation=_find if each.gives == "string" else _find_all) for each in SEARCHES]
     overloads: dict[str, dict[tuple[Any, ...], Any]] = {}
-    for each in (*FUNCTIONS, *INTERNAL_FUNCTIONS, *cel_kyverno.FUNCTIONS, *_searches()):
-        names = tuple(map(_evaluated_type, each.takes))
+    for each in (*FUNCTIONS, *INTERNAL_FUNCTIONS, *cel_kyverno.FUNCTIONS, *searches):
+        bases = [name.partition("<")[0] for name in each.takes]
+        names = tuple(base.upper() if base in _EVALUATED_TYPES else "DYN" for base in bases)
         takes = (each.member, *names)
         known = overloads.setdefault(each.name, {})
         if each.name in _OWN_NAMES or any(_overlap(takes, others) for others in known):
@@ -531,20 +525,9 @@ def _environment() -> Any:
 _EVALUATED_TYPES = frozenset(("bool", "int", "uint", "double", "string", "list", "map"))
 
 
-def _evaluated_type(name: str) -> str:
-    base = name.partition("<")[0]
-    return base.upper() if base in _EVALUATED_TYPES else "DYN"
-
-
 def _overlap(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
     """Return whether two overloads of a function accept the same values: then the first one handles those of the second, too."""
     return len(one) == len(two) and all(first == second or "DYN" in (first, second) for first, second in zip(one, two, strict=True))
-
-
-def _searches() -> tuple[Function, ...]:
-    from afflint.admission.cel_functions import SEARCHES
-
-    return tuple(each._replace(implementation=_find_first if each.gives == "string" else _find_some) for each in SEARCHES)
 
 
 @cache
@@ -585,7 +568,7 @@ def _finder() -> tuple[Any, Any]:
     return environment, environment.compile("regex.extractAll(text, pattern)")
 
 
-def _find_all(text: str, pattern: str) -> list[str]:
+def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
     from afflint.admission.cel_functions import without_groups
 
     environment, program = _finder()
@@ -596,16 +579,12 @@ def _find_all(text: str, pattern: str) -> list[str]:
         matches = plain(program.eval(environment.Activation({"text": text, "pattern": without_groups(pattern)})), sizes)
     except (RuntimeError, EvaluationError) as error:
         raise ValueError(reason_of(str(error)).message) from None
-    return matches if isinstance(matches, list) else []
+    found = matches if isinstance(matches, list) else []
+    return found if most < 0 else found[:most]
 
 
-def _find_first(text: str, pattern: str) -> str:
+def _find(text: str, pattern: str) -> str:
     return next(iter(_find_all(text, pattern)), "")
-
-
-def _find_some(text: str, pattern: str, most: int = -1) -> list[str]:
-    matches = _find_all(text, pattern)
-    return matches if most < 0 else matches[:most]
 
 
 def _library_text(text: str) -> str:

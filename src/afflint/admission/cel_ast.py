@@ -121,7 +121,8 @@ class Checked:
                 parts.append(each._replace(data=written(self.root)))
             elif each.number != _REFERENCES:
                 parts.append(each)
-            elif not (name := _referred(each.data)).startswith(unresolved):
+            # The name of the variable or function in an entry of the references.
+            elif not (name := _data(_fields(_data(_fields(each.data), _VALUE)), _NAME).decode()).startswith(unresolved):
                 parts.append(each if name not in names else each._replace(data=_renamed(each.data, names[name])))
         return self._with(parts)
 
@@ -136,11 +137,6 @@ class Checked:
         for field in self._parts:
             if field.number == number:
                 yield {each.number: each for each in _fields(field.data)}
-
-
-def _referred(entry: bytes) -> str:
-    """Return the name of the variable or function in an entry of the references."""
-    return _data(_fields(_data(_fields(entry), _VALUE)), _NAME).decode()
 
 
 def _renamed(entry: bytes, name: str) -> bytes:

@@ -13,7 +13,9 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import quote, unquote_plus
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.quantities import Quantity, parse_quantity
@@ -21,6 +23,7 @@ from afflint.kube.quantities import Quantity, parse_quantity
 _QUANTITY, _SEMVER, _URL, _FORMAT = (f"kubernetes.{name}" for name in ("Quantity", "Semver", "URL", "NamedFormat"))
 _IP, _CIDR = "net.IP", "net.CIDR"
 _OWN_TYPES = frozenset((_QUANTITY, _SEMVER, _URL, _FORMAT, _IP, _CIDR))
+Parsed = TypeVar("Parsed")
 LONGEST_TEXT = 1 << 20
 """Characters of a text that a function makes: more is an error."""
 
@@ -43,6 +46,13 @@ def _short(text: str) -> str:
     if len(text) > LONGEST_TEXT:
         raise ValueError("the text becomes too long")
     return text
+
+
+def _required(parse: Callable[[str], Parsed | None], text: str, noun: str) -> Parsed:
+    parsed = parse(text)
+    if parsed is None:
+        raise ValueError(f"{text!r} is not a valid {noun}")
+    return parsed
 
 
 # Strings: cel-go/ext/strings.go. Positions count characters.
@@ -96,18 +106,6 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
     if not 0 <= start <= end <= len(text):
         raise ValueError(f"substring out of range: {start} to {end}")
     return text[start:end]
-
-
-def _lower_ascii(text: str) -> str:
-    return re.sub("[A-Z]+", lambda match: match[0].lower(), text)
-
-
-def _upper_ascii(text: str) -> str:
-    return re.sub("[a-z]+", lambda match: match[0].upper(), text)
-
-
-def _quote(text: str) -> str:
-    return _short('"' + "".join(_ESCAPES.get(each, each) for each in text) + '"')
 
 
 # Formatting: cel-go/ext/formatting.go, which prints numbers as golang.org/x/text does for American English.
@@ -232,6 +230,8 @@ def _shortest(number: float) -> str:
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
 
+_QUOTED = str.maketrans(_ESCAPES)
+
 
 def _quoted(text: str) -> str:
     """Quote a string as Go's ``%q`` does."""
@@ -276,10 +276,10 @@ _STRINGS = (
     Function("substring", ("string", "int"), "string", _substring),
     Function("substring", ("string", "int", "int"), "string", _substring),
     Function("trim", ("string",), "string", str.strip),
-    Function("lowerAscii", ("string",), "string", _lower_ascii),
-    Function("upperAscii", ("string",), "string", _upper_ascii),
+    Function("lowerAscii", ("string",), "string", lambda text: re.sub("[A-Z]+", lambda match: match[0].lower(), text)),
+    Function("upperAscii", ("string",), "string", lambda text: re.sub("[a-z]+", lambda match: match[0].upper(), text)),
     Function("format", ("string", "list<dyn>"), "string", _format),
-    Function("strings.quote", ("string",), "string", _quote, member=False),
+    Function("strings.quote", ("string",), "string", lambda text: _short(f'"{text.translate(_QUOTED)}"'), member=False),
     Function("jsonpatch.escapeKey", ("string",), "string", lambda text: text.replace("~", "~0").replace("/", "~1"), member=False),
 )
 
@@ -315,16 +315,13 @@ def _timed(value: Any) -> Any:
     return _scalar(value) if isinstance(value, datetime | timedelta) else value
 
 
-def _least(values: list[Any]) -> Any:
-    if not values:
-        raise ValueError("min called on empty list")
-    return _timed(min(_alike(values)))
+def _extreme(choose: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    def extreme(values: list[Any]) -> Any:
+        if not values:
+            raise ValueError(f"{choose.__name__} called on empty list")
+        return _timed(choose(_alike(values)))
 
-
-def _greatest(values: list[Any]) -> Any:
-    if not values:
-        raise ValueError("max called on empty list")
-    return _timed(max(_alike(values)))
+    return extreme
 
 
 def _same(one: Any, two: Any) -> bool:
@@ -349,8 +346,8 @@ _SUMMABLE = ("int", "uint", "double", "duration")
 _LISTS = (
     *(Function("isSorted", (f"list<{kind}>",), "bool", _is_sorted) for kind in _COMPARABLE),
     *(Function("sum", (f"list<{kind}>",), kind, _sum) for kind in _SUMMABLE),
-    *(Function("min", (f"list<{kind}>",), kind, _least) for kind in _COMPARABLE),
-    *(Function("max", (f"list<{kind}>",), kind, _greatest) for kind in _COMPARABLE),
+    *(Function("min", (f"list<{kind}>",), kind, _extreme(min)) for kind in _COMPARABLE),
+    *(Function("max", (f"list<{kind}>",), kind, _extreme(max)) for kind in _COMPARABLE),
     Function("indexOf", ("list<~T>", "~T"), "int", _first),
     Function("lastIndexOf", ("list<~T>", "~T"), "int", _last),
     Function("includes", ("dyn", "dyn"), "bool", _includes),
@@ -376,9 +373,7 @@ def _parsed_quantity(text: str) -> Quantity | None:
 
 
 def _quantity(text: str) -> dict[str, Any]:
-    parsed = _parsed_quantity(text)
-    if parsed is None:
-        raise ValueError(f"{text!r} is not a valid quantity")
+    parsed = _required(_parsed_quantity, text, "quantity")
     return {_QUANTITY: str(parsed.nanos), _WHOLE: 0 if _is_whole(text) else 0.0}
 
 
@@ -428,7 +423,7 @@ def _compared(one: Any, two: Any) -> int:
     kind, first = _held(one, _QUANTITY, _SEMVER)
     _, second = _held(two, kind)
     if kind == _SEMVER:
-        return _versions_compared(first, second)
+        return (_precedence(first) > _precedence(second)) - (_precedence(first) < _precedence(second))
     return (int(first) > int(second)) - (int(first) < int(second))
 
 
@@ -476,9 +471,7 @@ def _normal_version(text: str) -> str:
 
 def _semver(text: str, normal: bool = False) -> dict[str, Any]:
     text = _normal_version(text) if normal else text
-    if _VERSION.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is not a valid semantic version")
-    return {_SEMVER: text.partition("+")[0]}
+    return {_SEMVER: _required(_VERSION.fullmatch, text, "semantic version")[0].partition("+")[0]}
 
 
 def _is_semver(text: str, normal: bool = False) -> bool:
@@ -487,11 +480,6 @@ def _is_semver(text: str, normal: bool = False) -> bool:
 
 def _version_part(number: int) -> Callable[[Any], int]:
     return lambda value: int(_held(value, _SEMVER)[1].partition("-")[0].split(".")[number])
-
-
-def _versions_compared(one: str, two: str) -> int:
-    first, second = _precedence(one), _precedence(two)
-    return (first > second) - (first < second)
 
 
 def _precedence(version: str) -> tuple[Any, ...]:
@@ -549,8 +537,7 @@ def _parsed_url(text: str) -> _IPAddress | None:
 
 
 def _url(text: str) -> dict[str, Any]:
-    if _parsed_url(text) is None:
-        raise ValueError(f"{text!r} is not a valid URL")
+    _required(_parsed_url, text, "URL")
     return {_URL: text}
 
 
@@ -563,16 +550,8 @@ def _of_url(field: Callable[[_IPAddress], Any]) -> Callable[[Any], Any]:
     return part
 
 
-def _escaped_path(address: _IPAddress) -> str:
-    from urllib.parse import quote
-
-    return quote(address.path, safe="/%!$&'()*+,;=:@~-._")
-
-
 def _query(address: _IPAddress) -> dict[str, list[str]]:
     """Parse a query without the parts that Go ignores: those with a semicolon or an invalid escape."""
-    from urllib.parse import unquote_plus
-
     match: dict[str, list[str]] = {}
     for part in address.query.partition("#")[0].split("&"):
         if part and ";" not in part and not _BAD_ESCAPE.search(part):
@@ -588,7 +567,7 @@ _URLS = (
     Function("getHost", (_URL,), "string", _of_url(lambda url: url.host + url.port)),
     Function("getHostname", (_URL,), "string", _of_url(lambda url: url.host.strip("[]").replace("%25", "%"))),
     Function("getPort", (_URL,), "string", _of_url(lambda url: url.port[1:])),
-    Function("getEscapedPath", (_URL,), "string", _of_url(_escaped_path)),
+    Function("getEscapedPath", (_URL,), "string", _of_url(lambda url: quote(url.path, safe="/%!$&'()*+,;=:@~-._"))),
     Function("getQuery", (_URL,), "map<string, list<string>>", _of_url(_query)),
 )
 
@@ -619,17 +598,11 @@ def _parsed_cidr(text: str) -> _Network | None:
 
 
 def _ip(text: str) -> dict[str, Any]:
-    parsed = _parsed_ip(text)
-    if parsed is None:
-        raise ValueError(f"{text!r} is not a valid IP address")
-    return {_IP: str(parsed)}
+    return {_IP: str(_required(_parsed_ip, text, "IP address"))}
 
 
 def _cidr(text: str) -> dict[str, Any]:
-    parsed = _parsed_cidr(text)
-    if parsed is None:
-        raise ValueError(f"{text!r} is not a valid network in CIDR notation")
-    return {_CIDR: str(parsed)}
+    return {_CIDR: str(_required(_parsed_cidr, text, "network in CIDR notation"))}
 
 
 def _address_of(value: Any) -> _Ip:
@@ -638,13 +611,6 @@ def _address_of(value: Any) -> _Ip:
 
 def _network_of(value: Any) -> _Network:
     return ipaddress.ip_interface(_held(_cidr(value) if isinstance(value, str) else value, _CIDR)[1])
-
-
-def _is_canonical(text: str) -> bool:
-    parsed = _parsed_ip(text)
-    if parsed is None:
-        raise ValueError(f"{text!r} is not a valid IP address")
-    return str(parsed) == text
 
 
 def _contains_ip(value: Any, other: Any) -> bool:
@@ -668,16 +634,11 @@ def _is_global_unicast(value: Any) -> bool:
     return not odd and str(address) != "255.255.255.255"
 
 
-def _as_text(value: Any) -> str:
-    _, text = _held(value, _IP, _CIDR)
-    return str(text)
-
-
 _ADDRESSES = (
     Function("ip", ("string",), _IP, _ip, member=False),
     Function("ip", (_CIDR,), _IP, lambda value: {_IP: str(_network_of(value).ip)}),
     Function("isIP", ("string",), "bool", lambda text: _parsed_ip(text) is not None, member=False),
-    Function("ip.isCanonical", ("string",), "bool", _is_canonical, member=False),
+    Function("ip.isCanonical", ("string",), "bool", lambda text: _ip(text)[_IP] == text, member=False),
     Function("family", (_IP,), "int", lambda value: _address_of(value).version),
     Function("isUnspecified", (_IP,), "bool", lambda value: _address_of(value).is_unspecified),
     Function("isLoopback", (_IP,), "bool", lambda value: _address_of(value).is_loopback),
@@ -690,7 +651,7 @@ _ADDRESSES = (
     *(Function("containsCIDR", (_CIDR, other), "bool", _contains_cidr) for other in (_CIDR, "string")),
     Function("masked", (_CIDR,), _CIDR, lambda value: {_CIDR: str(_network_of(value).network)}),
     Function("prefixLength", (_CIDR,), "int", lambda value: _network_of(value).network.prefixlen),
-    *(Function("string", (kind,), "string", _as_text, member=False) for kind in (_IP, _CIDR)),
+    *(Function("string", (kind,), "string", _string, member=False) for kind in (_IP, _CIDR)),
 )
 
 
@@ -726,27 +687,15 @@ def _as_prefix(faults: Callable[[str], list[str]]) -> Callable[[str], list[str]]
 
 
 _characters = "must consist of alphanumeric characters, '-', '_' or '.', and " + _ENDS
-_dns_label = _matched(
-    _DNS_1123,
-    63,
-    f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_ENDS}",
-    "my-name",
-    "123-abc",
-)
-_subdomain = _matched(
-    _SUBDOMAIN,
-    253,
-    f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and {_ENDS}",
-    "example.com",
-)
-_dns_1035 = _matched(
-    _DNS_1035,
-    63,
+_label_rule = f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_ENDS}"
+_subdomain_rule = f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and {_ENDS}"
+_label_1035_rule = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character",
-    "my-name",
-    "abc-123",
+    "and end with an alphanumeric character"
 )
+_dns_label = _matched(_DNS_1123, 63, _label_rule, "my-name", "123-abc")
+_subdomain = _matched(_SUBDOMAIN, 253, _subdomain_rule, "example.com")
+_dns_1035 = _matched(_DNS_1035, 63, _label_1035_rule, "my-name", "abc-123")
 _name_part = _matched(_NAME, 63, f"name part {_characters}", "MyName", "my.name", "123-abc")
 _label_value = _matched(
     f"({_NAME})?", 63, f"a valid label must be an empty string or {_characters.removeprefix('must ')}", "MyValue", "my_value", "12345"
@@ -791,9 +740,8 @@ def _is_date_time(text: str) -> bool:
 
 
 def _uri(text: str) -> list[str]:
-    if _parsed_url(text) is not None:
-        return []
-    return [f"parse {_quoted(text)}: {'invalid URI for request' if text else 'empty url'}"]
+    complaint = f"parse {_quoted(text)}: {'invalid URI for request' if text else 'empty url'}"
+    return [complaint] if _parsed_url(text) is None else []
 
 
 _FORMATS: dict[str, Callable[[str], list[str]]] = {
@@ -813,22 +761,14 @@ _FORMATS: dict[str, Callable[[str], list[str]]] = {
 }
 
 
-def _validate(value: Any, text: str) -> list[str]:
-    return _FORMATS[_held(value, _FORMAT)[1]](text)
-
-
 def _named_format(name: str) -> dict[str, Any]:
     return {_FORMAT: name} if name in _FORMATS else {}
 
 
-def _format_maker(name: str) -> Callable[[], dict[str, Any]]:
-    return lambda: {_FORMAT: name}
-
-
 _NAMED_FORMATS = (
-    *(Function(f"format.{name}", (), _FORMAT, _format_maker(name), member=False) for name in _FORMATS),
+    *(Function(f"format.{name}", (), _FORMAT, partial(_named_format, name), member=False) for name in _FORMATS),
     Function("format.named", ("string",), f"optional_type<{_FORMAT}>", _named_format, member=False),
-    Function("validate", (_FORMAT, "string"), "optional_type<list<string>>", _validate),
+    Function("validate", (_FORMAT, "string"), "optional_type<list<string>>", lambda value, text: _FORMATS[_held(value, _FORMAT)[1]](text)),
 )
 
 SEARCHES = (

@@ -7,6 +7,7 @@ manifests of a run, ``image.GetMetadata`` into what a test says of images.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, Protocol
 
 from afflint.admission.cel_functions import Function
@@ -113,14 +114,6 @@ def _image(text: str) -> dict[str, str]:
     return {_IMAGE: text, "registry": registry, "repository": repository, "tag": tag or ("" if digest else "latest"), "digest": digest}
 
 
-def _part(name: str) -> Any:
-    return lambda value: value[name]
-
-
-def _identifier(value: Mapping[str, str]) -> str:
-    return value["digest"] or value["tag"]
-
-
 def _is_image(text: str) -> bool:
     try:
         _image(text)
@@ -142,8 +135,8 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("image.GetMetadata", ("string",), "dyn", _metadata, member=False),
     Function("image", ("string",), _IMAGE, _image, member=False),
     Function("isImage", ("string",), "bool", _is_image, member=False),
-    *(Function(name, (_IMAGE,), "string", _part(name)) for name in ("registry", "repository", "tag", "digest")),
-    Function("identifier", (_IMAGE,), "string", _identifier),
+    *(Function(name, (_IMAGE,), "string", itemgetter(name)) for name in ("registry", "repository", "tag", "digest")),
+    Function("identifier", (_IMAGE,), "string", lambda value: value["digest"] or value["tag"]),
     Function("containsDigest", (_IMAGE,), "bool", lambda value: bool(value["digest"])),
     Function("parseServiceAccount", ("string",), "dyn", _service_account, member=False),
 )

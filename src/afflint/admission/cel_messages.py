@@ -88,7 +88,8 @@ def _rewritten(mistake: ExpressionMistake, text: str, variables: Collection[str]
     if match := UNDECLARED.match(message):
         return _undeclared(match[1], mistake, text, variables, functions)
     if match := _SYNTAX.match(message):
-        return mistake._replace(message=_of_grammar(match[1], _rest(text, mistake)))
+        rest = "\n".join(text.split("\n")[mistake.line - 1 :])[mistake.column - 1 :].strip()
+        return mistake._replace(message=_of_grammar(match[1], rest))
     if match := _RESERVED.match(message):
         return mistake._replace(message=f"{quoted(match[1])} is a reserved word in CEL{did_you_mean(nearest(match[1], variables))}")
     if match := _NO_OVERLOAD.match(message):
@@ -163,10 +164,6 @@ def _before(token: str) -> str:
 def _row(text: str, line: int) -> str:
     rows = text.split("\n")
     return rows[line - 1] if 0 < line <= len(rows) else ""
-
-
-def _rest(text: str, mistake: ExpressionMistake) -> str:
-    return "\n".join(text.split("\n")[mistake.line - 1 :])[mistake.column - 1 :].strip()
 
 
 # Reasons why an expression cannot be evaluated.

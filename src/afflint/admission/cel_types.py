@@ -165,10 +165,7 @@ def _mixed(checked: Checked, node: SyntaxNode) -> Iterator[tuple[SyntaxNode, str
             if not _is_equivalent(first, kind):
                 what = "an item" if node.kind == LIST else "a value" if start else "a key"
                 wanted = f"{what} of type `{first}`" if "dyn" in (first, kind) else type_in_words(first)
-                yield (
-                    node.parts[index],
-                    f"expected {wanted}, but this is {type_in_words(kind)}; use `dyn(…)` around each to mix types",
-                )
+                yield (node.parts[index], f"expected {wanted}, but this is {type_in_words(kind)}; use `dyn(…)` around each to mix types")
                 break
 
 
@@ -219,9 +216,10 @@ def _format_faults(checked: Checked, node: SyntaxNode) -> Iterator[tuple[SyntaxN
         if value is None:
             yield node, "`format` has fewer values than clauses"
             return
-        wrong = next((each for each in _written(value, clause[2]) if not _is_written(checked.type_of(each), clause[2])), None)
+        kinds = [checked.type_of(each) for each in _written(value, clause[2])]
+        wrong = next((kind for kind in kinds if kind != "dyn" and kind.partition("(")[0] not in _WRITES[clause[2]]), None)
         if wrong is not None:
-            yield value, f"`{clause[0]}` does not format {type_in_words(checked.type_of(wrong))}"
+            yield value, f"`{clause[0]}` does not format {type_in_words(wrong)}"
             return
     if next(values, None) is not None:
         yield node, "`format` has more values than clauses"
@@ -233,7 +231,3 @@ def _written(value: SyntaxNode, letter: str) -> Iterator[SyntaxNode]:
     if letter == "s" and value.kind in (LIST, MAP):
         for each in value.parts:
             yield from _written(each, letter)
-
-
-def _is_written(kind: str, letter: str) -> bool:
-    return kind == "dyn" or kind.partition("(")[0] in _WRITES[letter]

@@ -67,10 +67,6 @@ def _image_policy(container: Object) -> Object:
     return {} if "imagePullPolicy" in container else {"imagePullPolicy": "IfNotPresent" if tagged else "Always"}
 
 
-def _empty_dir(volume: Object) -> Object:
-    return {"emptyDir": {}} if volume.keys() <= {"name"} else {}
-
-
 _HTTP = _Shape({"path": "/", "scheme": "HTTP"})
 _HANDLER = _Shape(below={"httpGet": _HTTP})
 _PROBE = _Shape(
@@ -106,7 +102,7 @@ _VOLUME = _Shape(
         "scaleIO": _Shape({"storageMode": "ThinProvisioned", "fsType": "xfs"}),
         "ephemeral": _Shape(below={"volumeClaimTemplate": _CLAIM}),
     },
-    more=_empty_dir,
+    more=lambda volume: {"emptyDir": {}} if volume.keys() <= {"name"} else {},
 )
 _POD_FIELDS = {
     "restartPolicy": "Always",
@@ -195,12 +191,7 @@ _SPECS: Mapping[tuple[str, str], _Shape] = {
         _choice("strategy", "RollingUpdate", {"maxUnavailable": "25%", "maxSurge": "25%"}),
     ),
     ("apps", "StatefulSet"): _Shape(
-        {
-            "replicas": 1,
-            "podManagementPolicy": "OrderedReady",
-            "revisionHistoryLimit": 10,
-            "persistentVolumeClaimRetentionPolicy": {},
-        },
+        {"replicas": 1, "podManagementPolicy": "OrderedReady", "revisionHistoryLimit": 10, "persistentVolumeClaimRetentionPolicy": {}},
         {
             "template": _TEMPLATE,
             "volumeClaimTemplates": _CLAIM,

@@ -313,7 +313,7 @@ def _policy_faults(located: Located, reserved: set[str]) -> Iterator[ConfigMista
     """Yield mistakes in policies that the schema cannot express, such as a name that is already taken."""
     listed = located.data.get("policies")
     if isinstance(listed, list):
-        from afflint.policies.validation import faults_of
+        from afflint.policies.binding import faults_of
 
         for index, policy in enumerate(listed):
             if isinstance(policy, dict):

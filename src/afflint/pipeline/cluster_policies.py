@@ -71,7 +71,11 @@ def admitted(
     """
     policies = [rule.policy for rule in bound if rule.subject == "admission" and rule.policy is not None]
     names = [policy.name for policy in policies]
-    admission = _admission(dict.fromkeys(path for policy in policies for path in policy.params.manifests))
+    paths_of_policies = dict.fromkeys(path for policy in policies for path in policy.params.manifests)
+    try:
+        admission = read_admission(paths_of_policies, {*rules(), *CATEGORIES, ALL})
+    except OSError as error:
+        raise UserError(f"the policy file {error.filename!r} cannot be read: {error.strerror}") from None
     readable = {file: source for file, source in sources.items() if not (results[file].templated or results[file].unread)}
     wanted = wanted_objects(admission.policies)
     objects = [data for source in readable.values() for _, data, _ in objects_of(source, wanted)]
@@ -133,13 +137,6 @@ _TITLES = {BINDING: "binding", "ConstraintTemplate": "template"}
 _HELP = "Correct the manifest. Until then, afflint does not apply it either."
 
 
-def _admission(paths: Iterable[str]) -> Admission:
-    try:
-        return read_admission(paths, {*rules(), *CATEGORIES, ALL})
-    except OSError as error:
-        raise UserError(f"the policy file {error.filename!r} cannot be read: {error.strerror}") from None
-
-
 def _results_of_file(evaluator: AdmissionEvaluator, source: Source, reading: Reading) -> Iterator[Found | UnevaluatedPolicy]:
     """Yield the results of the policies for the objects of a file and for the pods that controllers create from them."""
 
@@ -156,7 +153,9 @@ def _results_of_file(evaluator: AdmissionEvaluator, source: Source, reading: Rea
             for each in manifests_in(document):
                 manifests.setdefault(each.base, []).append(each)
         workloads = [each for each in manifests.get(base, ()) if isinstance(each, Workload)]
-        if any(each.partial and not each.operated for each in workloads) or not _is_named(data) or document.has_directives:
+        if any(each.partial and not each.operated for each in workloads) or document.has_directives:
+            continue
+        if {"name", "generateName"}.isdisjoint(metadata_of(data)):
             continue
         for outcome in evaluator.evaluate(data):
             yield _result_of(outcome, (*base, *_path(outcome)), base, document, data, "")
@@ -165,10 +164,6 @@ def _results_of_file(evaluator: AdmissionEvaluator, source: Source, reading: Rea
                 if each.has_own_template and not (each.kind.kubevirt or each.operated):
                     for outcome in evaluator.evaluate(_created_pod(each.ref, each.template)):
                         yield _result_of(outcome, _of_template(outcome, each), base, document, data, f"the pods of {each.title()}: ")
-
-
-def _is_named(data: Mapping[str, Any]) -> bool:
-    return not {"name", "generateName"}.isdisjoint(metadata_of(data))
 
 
 def _path(outcome: PolicyDenial | Unknown) -> Path:

@@ -42,7 +42,9 @@ def compliance(session: Session, sources: Sequence[Source], options: Options, ow
     across = tuple(rule for rule in settings.rules if rule.subject == "cross-manifest")
     rules = tuple(rule for rule in settings.rules if rule.policy is not None) or across[:1]
     collected = reduce_run(Files(sources, session.context(), session.node_files()), settings._replace(rules=rules), options)
-    pods_here = _checked(collected)
+    every = collected.manifest_index.pods if collected.manifest_index is not None else ()
+    # The workloads in the checked files, without patches and without the context.
+    pods_here = [pods for pods in every if pods.site.file in collected.results and (pods.operated or not pods.partial)]
     key = owner if owner is not None else _owner_key(pods_here)
     workloads = {_key(pods): _workload(pods, collected, key) for pods in pods_here}
     breaches = _breaches(collected, options)
@@ -129,12 +131,6 @@ def _verdict(workload: EvaluatedWorkload, broken: Iterable[_Broken], undecided: 
 
 def _key(pods: Pods) -> Key:
     return pods.site.file, pods.site.document, pods.ref
-
-
-def _checked(collected: ReducedRun) -> list[Pods]:
-    """Return the workloads in the checked files, without patches and without the context."""
-    every = collected.manifest_index.pods if collected.manifest_index is not None else ()
-    return [pods for pods in every if pods.site.file in collected.results and (pods.operated or not pods.partial)]
 
 
 def _owner_key(workloads: Iterable[Pods]) -> str:

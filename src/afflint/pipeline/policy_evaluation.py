@@ -17,7 +17,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Pods, PolicyCandidate
 from afflint.kube.kinds import is_scalable
 from afflint.kube.manifests import Workload
-from afflint.kube.selectors import NAMESPACE_NAME, Requirement, Selector, is_met
+from afflint.kube.selectors import NAMESPACE_NAME, Selector, is_met
 from afflint.policies.binding import BoundPolicy
 from afflint.policies.matching import EVERYTHING, Matching
 from afflint.policies.messages import filled, includes_check_message
@@ -60,7 +60,10 @@ class PolicyScope:
 
     def __init__(self, match: Matching, exclude: Matching, files: Callable[[tuple[str, ...], FileId], bool] | None = None) -> None:
         self._match = list(_conditions(match, files))
-        self._exclude = [*_conditions(exclude, files), *_of_kinds(exclude)]
+        self._exclude = list(_conditions(exclude, files))
+        if exclude.kinds:
+            excluded = _kinds(exclude.kinds)
+            self._exclude.append(lambda case: excluded(case.kind, case.group))
         self._excludes = exclude != EVERYTHING
         self.is_all = not self._match and not self._excludes
         """Whether the policy applies to all workloads of its kinds."""
@@ -91,23 +94,19 @@ def _all(conditions: Iterable[Condition], case: PolicySubject) -> bool | None:
 def _conditions(matching: Matching, files: Callable[[tuple[str, ...], FileId], bool] | None) -> Iterator[Condition]:
     """Yield the conditions except kinds, the cheapest first."""
     if matching.namespaces:
-        yield _of_namespace(_named(matching.namespaces))
+        in_namespace = _named(matching.namespaces)
+        yield lambda case: case.pods.namespace is not None and bool(in_namespace(case.pods.namespace))
     if matching.names:
-        yield _of_name(_named(matching.names))
+        has_name = _named(matching.names)
+        yield lambda case: case.pods.ref.name is not None and bool(has_name(case.pods.ref.name))
     if matching.min_replicas is not None:
         yield _of_number(matching.min_replicas)
-    if matching.labels is not None:
-        yield _of_labels(matching.labels)
+    if (labels := matching.labels) is not None:
+        yield lambda case: case.is_labelled(labels)
     if matching.namespace_labels is not None:
         yield _of_namespace_labels(matching.namespace_labels)
     if matching.files:
-        yield _of_file(matching.files, files)
-
-
-def _of_kinds(matching: Matching) -> Iterator[Condition]:
-    if matching.kinds:
-        named = _kinds(matching.kinds)
-        yield lambda case: named(case.kind, case.group)
+        yield lambda case: None if files is None else files(matching.files, case.pods.site.file)
 
 
 def _named(globs: tuple[str, ...]) -> Callable[[str], object]:
@@ -124,14 +123,6 @@ def _kinds(globs: tuple[str, ...]) -> Callable[[str, str], bool]:
     return lambda kind, group: bool(named(kind) or (group and named(f"{kind}.{group}")))
 
 
-def _of_namespace(named: Callable[[str], object]) -> Condition:
-    return lambda case: case.pods.namespace is not None and bool(named(case.pods.namespace))
-
-
-def _of_name(named: Callable[[str], object]) -> Condition:
-    return lambda case: case.pods.ref.name is not None and bool(named(case.pods.ref.name))
-
-
 def _of_number(least: int) -> Condition:
     def enough(case: PolicySubject) -> bool | None:
         scale = case.pods.scale
@@ -141,10 +132,6 @@ def _of_number(least: int) -> Condition:
         return None if case.manifest_index is None and case.kind not in _COUNTED else False
 
     return enough
-
-
-def _of_labels(selector: Selector) -> Condition:
-    return lambda case: case.is_labelled(selector)
 
 
 def _of_namespace_labels(selector: Selector) -> Condition:
@@ -157,19 +144,9 @@ def _of_namespace_labels(selector: Selector) -> Condition:
             return case.manifest_index.matches_namespace(selector, name)
         if name is None:
             return None
-        return (None if others else True) if _all_hold(by_name, name) else False
+        return (None if others else True) if all(is_met(each, name) for each in by_name) else False
 
     return labelled
-
-
-def _all_hold(requirements: Iterable[Requirement], value: str) -> bool:
-    return all(is_met(each, value) for each in requirements)
-
-
-def _of_file(globs: tuple[str, ...], files: Callable[[tuple[str, ...], FileId], bool] | None) -> Condition:
-    if files is None:
-        return lambda _case: None
-    return lambda case: files(globs, case.pods.site.file)
 
 
 class _EvaluatedPolicy(NamedTuple):
@@ -236,13 +213,6 @@ class PolicyEvaluator:
         return case.candidate_for(tuple([each.name for each in policies]), with_object=any(each.bound.check.object for each in policies))
 
 
-def _found(policy: _EvaluatedPolicy, case: PolicySubject) -> Iterator[Match]:
-    if policy.bound.check.reports_missing and not case.whole:
-        return iter(())
-    found: Iterator[Match] = policy.check(case, policy.bound.params)
-    return found
-
-
 def evaluated_workloads(
     rules: Iterable[BoundRule],
     manifest_index: ManifestIndex,
@@ -271,7 +241,9 @@ def evaluated_workloads(
                     continue
                 whole.add((name, pods.site))
             try:
-                for match in _found(policy, case):
+                if policy.bound.check.reports_missing and not case.whole:
+                    continue
+                for match in policy.check(case, policy.bound.params):
                     yield name, case.at(with_custom_message(match, name, policy.bound, case))
             except UnevaluatedError as error:
                 unevaluated.append(UnevaluatedPolicy(name, str(error), "", case.title, pods.site.file, pods.ref))

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from afflint.yaml.document import Document
 
 
-def documents_of(source: Source, wanted: Callable[[str], bool], reading: Reading = read) -> Iterator[Document]:
-    """Yield the documents of a file that may have an object of a wanted kind, numbered as in the map step. Broken ones are skipped.
+def objects_of(source: Source, wanted: Callable[[str], bool], reading: Reading = read) -> Iterator[tuple[Document, dict[str, Any], Path]]:
+    """Yield the objects of a file that have a wanted kind or contain such objects, with their documents, numbered as in the map step.
 
-    ``reading`` replaces ``documents.read``.
+    Documents that are broken or have placeholders are skipped. ``reading`` replaces ``documents.read``.
     """
     try:
         data = to_utf8(read_bytes(source))
@@ -34,23 +34,14 @@ def documents_of(source: Source, wanted: Callable[[str], bool], reading: Reading
             continue
         document = reading(piece, index, line)
         index += not document.empty
-        if document.problem is None:
-            yield document
+        if document.problem is None and not document.filled:
+            yield from ((document, each, base) for each, base in objects_in(document) if wanted(kind_of(each)))
 
 
 def _is_unwanted(data: bytes, wanted: Callable[[str], bool]) -> bool:
     """Return whether a text names kinds, and none that is wanted."""
     kinds = kinds_named(data)
     return bool(kinds) and not any(kind is None or wanted(kind.decode()) for kind in kinds)
-
-
-def objects_of(source: Source, wanted: Callable[[str], bool], reading: Reading = read) -> Iterator[tuple[Document, dict[str, Any], Path]]:
-    """Yield the objects of a file that have a wanted kind or contain such objects. Documents with placeholders are skipped."""
-    for document in documents_of(source, wanted, reading):
-        if not document.filled:
-            for each, base in objects_in(document):
-                if wanted(kind_of(each)):
-                    yield document, each, base
 
 
 _MOST_KEPT = 4 << 20

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from afflint.admission.api_resources import CLUSTER_SCOPED, equivalents
@@ -18,7 +17,6 @@ from afflint.findings.paths import Path, Step, field_of
 from afflint.kube.manifests import reference
 from afflint.kube.selectors import Malformed, Selector, matches, parse_label_selector
 from afflint.policies.admission_validation import binding_faults, policy_faults
-from afflint.policies.params import TEXTS, param
 from afflint.yaml.document import Document, list_at, map_at, text_at
 from afflint.yaml.object_fields import api_version_of, kind_of, name_of
 
@@ -26,13 +24,6 @@ GROUP, POLICY, BINDING = "admissionregistration.k8s.io", "ValidatingAdmissionPol
 CREATE = "CREATE"
 """The operation of the requests that are judged: objects are created."""
 _SEVERITIES: Mapping[str, Severity] = {"Deny": "error", "Warn": "warning", "Audit": "info"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmissionManifests:
-    """The files that contain the policy, its bindings and its parameters."""
-
-    manifests: tuple[str, ...] = param(TEXTS, "Files with the policy, its bindings and its parameters.")
 
 
 class Expression(NamedTuple):
@@ -238,12 +229,6 @@ def is_of(data: Mapping[str, Any], group: str) -> bool:
     return api_version_of(data).startswith(f"{group}/")
 
 
-def _prefix(data: Mapping[str, Any]) -> str:
-    if is_of(data, GROUP):
-        return "vap"
-    return "gatekeeper" if api_version_of(data).partition("/")[0].endswith(".gatekeeper.sh") else "kyverno"
-
-
 class PolicyReader:
     """Reads one object, and lists what of it cannot be used in ``problems``."""
 
@@ -251,7 +236,8 @@ class PolicyReader:
         """``reserved``: names that a policy cannot have in findings, where it then gets a prefix."""
         name = text_at(data, "spec", "policyName") if kind_of(data) == BINDING else name_of(data)
         if name in reserved:
-            name = f"{_prefix(data)}/{name}"
+            group = api_version_of(data).partition("/")[0]
+            name = f"{'vap' if group == GROUP else 'gatekeeper' if group.endswith('.gatekeeper.sh') else 'kyverno'}/{name}"
         self.data, self.origin = data, PolicyOrigin(name, file, document, data, base)
         self.problems: list[str] = []
         self.foreign: list[str] = []

@@ -70,14 +70,11 @@ def binding_faults(data: Mapping[str, Any]) -> Faults:
     if "Deny" in actions and "Warn" in actions:
         yield path, "`validationActions` must not contain both `Deny` and `Warn`"
     if spec.get("paramRef") is not None:
-        yield from _reference_faults(map_at(spec, "paramRef"), ("spec", "paramRef"))
-
-
-def _reference_faults(param_ref: Mapping[str, Any], path: Path) -> Faults:
-    if bool(text_at(param_ref, "name")) == (param_ref.get("selector") is not None):
-        yield path, "`paramRef` must have either `name` or `selector`"
-    yield from _required(param_ref, path, "parameterNotFoundAction")
-    yield from _supported(param_ref, path, "parameterNotFoundAction", ("Allow", "Deny"))
+        param_ref, at = map_at(spec, "paramRef"), ("spec", "paramRef")
+        if bool(text_at(param_ref, "name")) == (param_ref.get("selector") is not None):
+            yield at, "`paramRef` must have either `name` or `selector`"
+        yield from _required(param_ref, at, "parameterNotFoundAction")
+        yield from _supported(param_ref, at, "parameterNotFoundAction", ("Allow", "Deny"))
 
 
 def _required(data: Mapping[str, Any], path: Path, *fields: str) -> Faults:

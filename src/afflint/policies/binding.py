@@ -1,12 +1,14 @@
-"""Policies of a configuration with their typed parameters. Plain, frozen, picklable values."""
+"""Policies of a configuration: the mistakes in them that the schema cannot express, and valid ones with their typed parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.policies import messages
 from afflint.policies.matching import Matching
-from afflint.policies.params import class_at, read
+from afflint.policies.params import ParameterMistake, class_at, fields_of, read
 from afflint.policies.registry import CHECKS, PolicyCheck
 
 if TYPE_CHECKING:
@@ -49,3 +51,26 @@ def page(policy: Policy) -> str:
     lines += ["mandatory: true"] if policy.mandatory else []
     body = "\n".join(lines)
     return f"# {policy.name}\n\n{check.requirement}\n\n## How to fix it\n\n{check.remedy}\n\n## The policy\n\n```yaml policy\n{body}\n```\n"
+
+
+def faults_of(policy: Mapping[str, Any]) -> Iterator[ParameterMistake]:
+    """Yield the mistakes in a policy as it is in a file. Values of a wrong type are skipped: the schema reports them."""
+    check = CHECKS.get(policy.get("check", "")) if isinstance(policy.get("check"), str) else None
+    parts: dict[str, Any] = {"match": Matching, "exclude": Matching}
+    if check is not None:
+        parts["params"] = class_at(check.params)
+    for key, dataclass in parts.items():
+        data = policy.get(key)
+        if isinstance(data, dict):
+            yield from _faults(key, dataclass, data)
+    message = policy.get("message")
+    if isinstance(message, str):
+        yield from (ParameterMistake(("message",), each) for each in messages.faults(message))
+
+
+def _faults(key: str, dataclass: Any, data: Mapping[str, Any]) -> Iterator[ParameterMistake]:
+    from jsonschema import Draft202012Validator
+
+    for name, takes, _, _ in fields_of(dataclass):
+        if name in data and Draft202012Validator(takes.schema).is_valid(data[name]):
+            yield from (ParameterMistake((key, name, *each.path), each.message) for each in takes.faults(data[name]))

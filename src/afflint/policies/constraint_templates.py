@@ -12,25 +12,14 @@ from typing import Any
 from afflint.findings.finding import Severity
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
-from afflint.policies.admission_manifests import (
-    EVERYTHING,
-    AdmissionPolicy,
-    Binding,
-    Expression,
-    GatekeeperScope,
-    PolicyReader,
-    is_of,
-)
+from afflint.policies.admission_manifests import EVERYTHING, AdmissionPolicy, Binding, Expression, GatekeeperScope, PolicyReader, is_of
 from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at
 from afflint.yaml.object_fields import api_version_of, kind_of
 
 KIND, GROUP, _CONSTRAINT_GROUP = "ConstraintTemplate", "templates.gatekeeper.sh", "constraints.gatekeeper.sh"
 ENGINE = "K8sNativeValidation"
 _SEVERITIES: Mapping[str, Severity] = {"deny": "error", "warn": "warning", "dryrun": "info"}
-_GIVEN = {
-    "anyObject": "object",
-    "params": "!has(params.spec) ? null : !has(params.spec.parameters) ? null : params.spec.parameters",
-}
+_GIVEN = {"anyObject": "object", "params": "!has(params.spec) ? null : !has(params.spec.parameters) ? null : params.spec.parameters"}
 """The variables that Gatekeeper defines."""
 
 
@@ -39,14 +28,9 @@ def is_template(data: Mapping[str, Any]) -> bool:
     return kind_of(data) == KIND and is_of(data, GROUP)
 
 
-def is_constraint(data: Mapping[str, Any]) -> bool:
-    """Return whether an object is a constraint."""
-    return is_of(data, _CONSTRAINT_GROUP)
-
-
 def policies_of(readers: Sequence[PolicyReader]) -> Iterator[AdmissionPolicy]:
     """Yield the policies of constraints, with the templates among the same objects."""
-    constraints = [each for each in readers if is_constraint(each.data)]
+    constraints = [each for each in readers if is_of(each.data, _CONSTRAINT_GROUP)]
     templates = {text_at(each.data, "spec", "crd", "spec", "names", "kind"): each for each in readers if is_template(each.data)}
     used = {kind_of(each.data) for each in constraints}
     for kind, template in templates.items():

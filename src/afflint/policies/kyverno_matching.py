@@ -6,20 +6,47 @@ Semantics: pkg/engine/utils/match.go, and ext/wildcard: ``*`` for any text and `
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifests import labels_at, reference
 from afflint.kube.selectors import NAMESPACE_NAME, Malformed, Selector, is_met, matches, parse_label_selector
-from afflint.policies.undecided import UndecidedError, holds_all, holds_any
 from afflint.yaml.document import map_at
 
 _VERSION = re.compile(r"v\d+((alpha|beta)\d+)?|\*")
 _OF_USERS = ("roles", "clusterRoles", "subjects")
 OWN_NAMESPACES = frozenset(("kube-system", "kube-public", "kube-node-lease", "kyverno"))
 """The namespaces that Kyverno leaves alone unless it is configured otherwise (the resourceFilters of its chart)."""
+
+
+class UndecidedError(Exception):
+    """The manifests do not decide what a policy does to an object; the message says what is missing."""
+
+
+def holds_any(conditions: Iterable[Callable[[], bool]]) -> bool:
+    """Return whether a condition holds. Raises UndecidedError if none does for certain, and one may."""
+    doubts: list[UndecidedError] = []
+    if any(_holds(each, doubts) for each in conditions):
+        return True
+    if doubts:
+        raise doubts[0]
+    return False
+
+
+def _holds(condition: Callable[[], bool], doubts: list[UndecidedError]) -> bool:
+    """Return whether a condition holds; one that is undecided is added to ``doubts``."""
+    try:
+        return condition()
+    except UndecidedError as error:
+        doubts.append(error)
+        return False
+
+
+def holds_all(conditions: Iterable[Callable[[], bool]]) -> bool:
+    """Return whether all conditions hold. Raises UndecidedError if none fails for certain, and one may."""
+    return not holds_any([lambda each=each: not each() for each in conditions])  # type: ignore[misc]
 
 
 class Candidate(NamedTuple):
@@ -39,7 +66,11 @@ class Candidate(NamedTuple):
 
 def applies(match: Any, exclude: Any, candidate: Candidate) -> bool:
     """Return whether a rule with these conditions applies to an object. Raises UndecidedError."""
-    return _matches(match, candidate) and not _excludes(exclude, candidate)
+    matching = [partial(_covers, each, candidate) for each in filters_of(match)]
+    excluding = [partial(_covers, each, candidate) for each in filters_of(exclude) if each]
+    if not matching or not (holds_any if match.get("any") else holds_all)(matching):
+        return False
+    return not excluding or not (holds_all if exclude.get("all") and not exclude.get("any") else holds_any)(excluding)
 
 
 def kinds_of(match: Any) -> list[str]:
@@ -55,20 +86,6 @@ def filters_of(match: Any) -> list[dict[str, Any]]:
     return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else [match]
 
 
-def _matches(match: Any, candidate: Candidate) -> bool:
-    conditions = [partial(_covers, each, candidate) for each in filters_of(match)]
-    if not conditions:
-        return False
-    return holds_any(conditions) if match.get("any") else holds_all(conditions)
-
-
-def _excludes(exclude: Any, candidate: Candidate) -> bool:
-    conditions = [partial(_covers, each, candidate) for each in filters_of(exclude) if each]
-    if not conditions:
-        return False
-    return holds_all(conditions) if exclude.get("all") and not exclude.get("any") else holds_any(conditions)
-
-
 def _covers(block: dict[str, Any], candidate: Candidate) -> bool:
     """Return whether all conditions of one block hold. An empty block covers nothing."""
     resources = map_at(block, "resources")
@@ -76,22 +93,19 @@ def _covers(block: dict[str, Any], candidate: Candidate) -> bool:
         partial(_CONDITIONS[field], value, candidate) for field, value in resources.items() if field in _CONDITIONS and value
     ]
     if any(block.get(each) for each in _OF_USERS):
-        conditions.append(_depends_on_user)
+        conditions.append(partial(_raise_undecided, "it depends on the user who creates the object"))
     return bool(conditions) and holds_all(conditions)
 
 
-def _depends_on_user() -> bool:
-    raise UndecidedError("it depends on the user who creates the object")
+def _raise_undecided(reason: str) -> bool:
+    raise UndecidedError(reason)
 
 
 def _of_kind(kinds: Any, candidate: Candidate) -> bool:
     ref = reference(candidate.data)
     group, _, version = (ref.api_version or "").rpartition("/")
-    return any(_is_kind(_parsed_kind(each), group, version, ref.kind or "") for each in _texts(kinds))
-
-
-def _is_kind(wanted: tuple[str, str, str, str], group: str, version: str, kind: str) -> bool:
-    return is_match(wanted[0], group) and is_match(wanted[1], version) and is_match(wanted[2], kind) and is_match(wanted[3], "")
+    own = (group, version, ref.kind or "", "")
+    return any(all(map(is_match, _parsed_kind(each), own)) for each in _texts(kinds))
 
 
 def _parsed_kind(text: str) -> tuple[str, str, str, str]:
@@ -135,10 +149,6 @@ def _annotated(annotations: Any, candidate: Candidate) -> bool:
     )
 
 
-def _labelled(selector: Any, candidate: Candidate) -> bool:
-    return _selects(selector, labels_at(candidate.data))
-
-
 def _in_labelled_namespace(selector: Any, candidate: Candidate) -> bool:
     if reference(candidate.data).kind == "Namespace":
         return True
@@ -176,19 +186,15 @@ def _selector(selector: Any) -> Selector:
     return parsed
 
 
-def _on_creation(operations: Any, _candidate: Candidate) -> bool:
-    return "CREATE" in _texts(operations)
-
-
-_CONDITIONS = {
+_CONDITIONS: dict[str, Callable[[Any, Candidate], bool]] = {
     "kinds": _of_kind,
     "name": _of_name,
     "names": _of_name,
     "namespaces": _in_namespace,
     "annotations": _annotated,
-    "selector": _labelled,
+    "selector": lambda selector, candidate: _selects(selector, labels_at(candidate.data)),
     "namespaceSelector": _in_labelled_namespace,
-    "operations": _on_creation,
+    "operations": lambda operations, _: "CREATE" in _texts(operations),
 }
 
 

@@ -13,8 +13,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.policies.admission_manifests import EVERYTHING, AdmissionPolicy, Binding, KyvernoScope, PolicyReader, is_of
-from afflint.policies.kyverno_matching import Candidate, applies, is_match
-from afflint.policies.undecided import UndecidedError
+from afflint.policies.kyverno_matching import Candidate, UndecidedError, applies, is_match
 from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at
 from afflint.yaml.object_fields import api_version_of, kind_of, namespace_of
 
@@ -56,7 +55,7 @@ def _validating_policy(reader: PolicyReader) -> Iterator[AdmissionPolicy]:
     if map_at(spec, "evaluation", "admission").get("enabled") is False:
         severity = "warning"
     constraints = reader.constraints("matchConstraints")
-    scope = KyvernoScope(namespace=_namespace(reader.data) if kind_of(reader.data) == KINDS[1] else None)
+    scope = KyvernoScope(namespace=namespace_of(reader.data) if kind_of(reader.data) == KINDS[1] else None)
     yield AdmissionPolicy(
         name,
         reader.origin,
@@ -68,10 +67,6 @@ def _validating_policy(reader: PolicyReader) -> Iterator[AdmissionPolicy]:
         dialect="kyverno",
         own_binding=Binding(name, name, severity, EVERYTHING, scope=scope),
     )
-
-
-def _namespace(data: Mapping[str, Any]) -> str:
-    return namespace_of(data)
 
 
 def _rules(reader: PolicyReader) -> Iterator[AdmissionPolicy]:
@@ -111,7 +106,7 @@ def _rule(reader: PolicyReader, rule: dict[str, Any], path: Path) -> AdmissionPo
     scope = KyvernoScope(
         rule.get("match"),
         rule.get("exclude"),
-        _namespace(reader.data) if kind_of(reader.data) == _CLASSIC_KINDS[1] else None,
+        namespace_of(reader.data) if kind_of(reader.data) == _CLASSIC_KINDS[1] else None,
         tuple((_severity(text_at(each, "action")), map_at(each)) for each in overrides),
     )
     message = text_at(validate, "message").strip() or None

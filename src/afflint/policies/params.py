@@ -29,21 +29,13 @@ class ParameterMistake(NamedTuple):
     message: str
 
 
-def _unchanged(value: Any) -> Any:
-    return value
-
-
-def _nothing_wrong(_value: Any) -> Iterator[ParameterMistake]:
-    return iter(())
-
-
 class Takes(NamedTuple):
     """The type of a parameter. The title of ``schema`` completes the sentence "`key` must be …"."""
 
     schema: Schema
-    read: Callable[[Any], Any] = _unchanged
+    read: Callable[[Any], Any] = lambda value: value
     """Convert a valid value."""
-    faults: Callable[[Any], Iterator[ParameterMistake]] = _nothing_wrong
+    faults: Callable[[Any], Iterator[ParameterMistake]] = lambda _: iter(())
     """Find mistakes in a value that is valid against the schema."""
 
 
@@ -174,9 +166,7 @@ def _selector_faults(value: Mapping[str, Any]) -> Iterator[ParameterMistake]:
 
 
 SELECTOR = Takes(
-    {"title": "a map of labels, or a label selector with matchLabels and matchExpressions", "type": "object"},
-    _selector,
-    _selector_faults,
+    {"title": "a map of labels, or a label selector with matchLabels and matchExpressions", "type": "object"}, _selector, _selector_faults
 )
 """``{tier: db}``, ``{tier: [db, queue], team: "*"}``, or a LabelSelector as in a manifest. Converted to ``kube.selectors.Selector``."""
 

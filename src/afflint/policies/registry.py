@@ -8,7 +8,7 @@ from afflint.findings.namedtuples import NamedTuple
 
 
 class PolicyCheck(NamedTuple):
-    """A policy check: its parameters (``module:class``), its function (``module:function``), and how it is called.
+    """A policy check: its parameters (a class in ``check_params``), its function (``module:function``), and how it is called.
 
     ``requirement`` is one sentence on what the check requires, ``remedy`` the help of findings that have none of their own.
     ``reports_missing``: the check reports missing fields, so it runs on complete manifests only, never on patches. ``object``: the check
@@ -18,7 +18,7 @@ class PolicyCheck(NamedTuple):
     ``index.mutating_policies``, that the check calls missing or without effect.
     """
 
-    params: str
+    params_class: str
     function: str
     requirement: str
     remedy: str
@@ -29,10 +29,15 @@ class PolicyCheck(NamedTuple):
     applies_to: Literal["pods", "replicas", "machines", "scalable"] = "pods"
     missing: tuple[str, ...] = ()
 
+    @property
+    def params(self) -> str:
+        """The location of the class of the parameters, ``module:class``."""
+        return f"afflint.policies.check_params:{self.params_class}"
+
 
 CHECKS: dict[str, PolicyCheck] = {
     "required-node-labels": PolicyCheck(
-        "afflint.policies.implied_params:RequiredNodeLabels",
+        "RequiredNodeLabels",
         "afflint.checks.policies.node_requirements:required_node_labels",
         "The pods may only be scheduled on nodes with these labels. Any constraint that ensures this is enough.",
         "Require the label in the nodeSelector, or in every term of the required node affinity.",
@@ -41,7 +46,7 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("nodeSelector", "affinity"),
     ),
     "required-spread": PolicyCheck(
-        "afflint.policies.implied_params:RequiredSpread",
+        "RequiredSpread",
         "afflint.checks.policies.spread:required_spread",
         "The pods of a workload must not all be in one topology domain. Any constraint that ensures this is enough.",
         "Add a spread constraint or a podAntiAffinity over the topology key that selects the workload's own pods.",
@@ -50,19 +55,19 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("topologySpreadConstraints", "affinity"),
     ),
     "forbidden-node-labels": PolicyCheck(
-        "afflint.policies.manifest_params:ForbiddenNodeLabels",
+        "ForbiddenNodeLabels",
         "afflint.checks.policies.nodes:forbidden_node_labels",
         "The pods must not select nodes by these labels.",
         "Select the nodes by another label, or remove the constraint.",
     ),
     "allowed-topology-keys": PolicyCheck(
-        "afflint.policies.manifest_params:AllowedTopologyKeys",
+        "AllowedTopologyKeys",
         "afflint.checks.policies.pods:allowed_topology_keys",
         "Spread constraints and pod affinity terms may only use these topology keys.",
         "Use one of the allowed topology keys.",
     ),
     "required-template-labels": PolicyCheck(
-        "afflint.policies.manifest_params:RequiredTemplateLabels",
+        "RequiredTemplateLabels",
         "afflint.checks.policies.pods:required_template_labels",
         "The pods must have these labels.",
         "Add the label to the pod template.",
@@ -71,32 +76,32 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("labels",),
     ),
     "allowed-tolerations": PolicyCheck(
-        "afflint.policies.manifest_params:AllowedTolerations",
+        "AllowedTolerations",
         "afflint.checks.policies.nodes:allowed_tolerations",
         "The pods may only tolerate these taints.",
         "Remove the toleration, or restrict it to an allowed taint.",
     ),
     "maximum-weight": PolicyCheck(
-        "afflint.policies.manifest_params:MaximumWeight",
+        "MaximumWeight",
         "afflint.checks.policies.pods:maximum_weight",
         "No preference may have a weight above this maximum.",
         "Lower the weight.",
         fix="unsafe",
     ),
     "no-hard-anti-affinity": PolicyCheck(
-        "afflint.policies.manifest_params:NoHardAntiAffinity",
+        "NoHardAntiAffinity",
         "afflint.checks.policies.pods:no_hard_anti_affinity",
         "Pod anti-affinity must be preferred, not required.",
         "Use `preferredDuringSchedulingIgnoredDuringExecution`, or a spread constraint.",
     ),
     "forbidden-tolerations": PolicyCheck(
-        "afflint.policies.manifest_params:ForbiddenTolerations",
+        "ForbiddenTolerations",
         "afflint.checks.policies.nodes:forbidden_tolerations",
         "The pods must not tolerate these taints.",
         "Remove the toleration, or restrict it to other taints.",
     ),
     "required-tolerations": PolicyCheck(
-        "afflint.policies.manifest_params:RequiredTolerations",
+        "RequiredTolerations",
         "afflint.checks.policies.nodes:required_tolerations",
         "The pods must tolerate these taints. Any toleration that covers a taint is enough.",
         "Add the toleration.",
@@ -105,7 +110,7 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("tolerations",),
     ),
     "required-node-constraint": PolicyCheck(
-        "afflint.policies.workload_params:RequiredNodeConstraint",
+        "NoParameters",
         "afflint.checks.policies.node_requirements:required_node_constraint",
         "The pods must have a constraint that restricts the nodes on which they can be scheduled.",
         "Add a nodeSelector or a required node affinity.",
@@ -113,7 +118,7 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("nodeSelector", "affinity"),
     ),
     "required-priority-class": PolicyCheck(
-        "afflint.policies.workload_params:RequiredPriorityClass",
+        "RequiredPriorityClass",
         "afflint.checks.policies.workloads:required_priority_class",
         "The pods must name a priority class. The default class of the cluster is not enough.",
         "Set `priorityClassName`.",
@@ -122,7 +127,7 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("priorityClassName",),
     ),
     "minimum-replicas": PolicyCheck(
-        "afflint.policies.workload_params:MinimumReplicas",
+        "MinimumReplicas",
         "afflint.checks.policies.workloads:minimum_replicas",
         "A workload must have at least this number of replicas. Workloads with 0 replicas are not checked.",
         "Raise the number of replicas, or the minimum of the autoscaler.",
@@ -132,7 +137,7 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("replicas",),
     ),
     "required-budget": PolicyCheck(
-        "afflint.policies.workload_params:RequiredBudget",
+        "RequiredBudget",
         "afflint.checks.policies.workloads:required_budget",
         "A PodDisruptionBudget among the manifests must cover the pods of each workload with several replicas.",
         "Add a PodDisruptionBudget that selects the pods, in the namespace of the workload.",
@@ -141,7 +146,7 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("labels",),
     ),
     "required-autoscaler": PolicyCheck(
-        "afflint.policies.workload_params:RequiredAutoscaler",
+        "NoParameters",
         "afflint.checks.policies.workloads:required_autoscaler",
         "A HorizontalPodAutoscaler or ScaledObject among the manifests must scale the workload. Workloads with 0 replicas are not checked.",
         "Add a HorizontalPodAutoscaler whose `scaleTargetRef` names the workload.",
@@ -149,7 +154,7 @@ CHECKS: dict[str, PolicyCheck] = {
         applies_to="scalable",
     ),
     "required-service": PolicyCheck(
-        "afflint.policies.workload_params:RequiredService",
+        "RequiredService",
         "afflint.checks.policies.workloads:required_service",
         "A Service among the manifests must select the pods of the workload. Workloads with 0 replicas are not checked.",
         "Add a Service that selects the pods, in the namespace of the workload, or set its labels on the pod template.",
@@ -158,20 +163,20 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("labels",),
     ),
     "no-pinning": PolicyCheck(
-        "afflint.policies.manifest_params:NoPinning",
+        "NoPinning",
         "afflint.checks.policies.nodes:no_pinning",
         "The pods must not select nodes by name.",
         "Select a label that several nodes have.",
     ),
     "required-migratability": PolicyCheck(
-        "afflint.policies.manifest_params:RequiredMigratability",
-        "afflint.checks.policies.virtual_machines:required_migratability",
+        "RequiredMigratability",
+        "afflint.checks.policies.workloads:required_migratability",
         "Virtual machines must allow live migration.",
         "Remove what prevents the live migration.",
         applies_to="machines",
     ),
     "survives": PolicyCheck(
-        "afflint.policies.workload_params:Survives",
+        "Survives",
         "afflint.checks.policies.outcomes:survives",
         "A minimum number of replicas must run after a failure of nodes. `afflint place` with `--lose` simulates the same failure.",
         "Spread the pods over more topology domains, add replicas, or add nodes on which the replicas of failed nodes can be scheduled.",
@@ -180,7 +185,7 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("affinity", "topologySpreadConstraints", "tolerations"),
     ),
     "fits": PolicyCheck(
-        "afflint.policies.workload_params:Fits",
+        "NoParameters",
         "afflint.checks.policies.outcomes:fits",
         "Every replica can be scheduled on the known nodes. `afflint place` runs the same simulation.",
         "Add a node that matches the pod, or relax the constraints that exclude the existing nodes.",
@@ -189,7 +194,7 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("nodeSelector", "affinity", "tolerations", "schedulerName"),
     ),
     "migratable": PolicyCheck(
-        "afflint.policies.workload_params:Migratable",
+        "NoParameters",
         "afflint.checks.policies.outcomes:migratable",
         "Virtual machines must allow live migration, and another node must be available for them.",
         "Remove what prevents the live migration, or add another node on which the virtual machine can be scheduled.",
@@ -198,7 +203,7 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("tolerations",),
     ),
     "expression": PolicyCheck(
-        "afflint.policies.expression_params:Validation",
+        "Validation",
         "afflint.checks.policies.expressions:expression",
         "A CEL expression must be true for the object.",
         "Change the object so that the expression of the policy is true.",
@@ -207,7 +212,7 @@ CHECKS: dict[str, PolicyCheck] = {
         missing=("the field that the finding concerns",),
     ),
     "validating-admission-policy": PolicyCheck(
-        "afflint.policies.admission_manifests:AdmissionManifests",
+        "AdmissionManifests",
         "afflint.pipeline.cluster_policies:admitted",
         "A policy of the cluster must admit the object.",
         "Change the object so that the policy admits it.",

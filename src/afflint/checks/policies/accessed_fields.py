@@ -81,7 +81,7 @@ def undecided_placeholder(program: Program, variables: Mapping[str, Program | No
     place on which no function of strings works, and with each string that the expression or its parameters name.
     """
     data = given.value("object")
-    texts = list(_placeholders(value_at_path(data, *path)))
+    texts = [each for each in _strings(value_at_path(data, *path)) if is_placeholder(each)]
     if not texts:
         return None
     needed = _needed_variables(program, variables)
@@ -98,10 +98,6 @@ def undecided_placeholder(program: Program, variables: Mapping[str, Program | No
 _MOST_CONSTANTS = 50
 _OF_CONTAINERS = frozenset(("args", "command", "env"))
 """In these fields ``$(NAME)`` is a variable of the container, not a placeholder."""
-
-
-def _placeholders(data: Any) -> Iterator[str]:
-    return (each for each in _strings(data) if is_placeholder(each))
 
 
 def _strings(data: Any) -> Iterator[str]:

@@ -12,29 +12,20 @@ from typing import Any
 
 from afflint.admission.api_resources import EXEMPT, resource_of
 from afflint.admission.cel import EvaluationError, EvaluationInput, Program
-from afflint.admission.cel_reads import reads_only_metadata
+from afflint.admission.cel_checks import reads_only_metadata
 from afflint.admission.defaults import are_known, with_defaults
 from afflint.checks.policies.accessed_fields import accessed_path, denial_message, depends_on, undecided_placeholder
 from afflint.checks.policies.foreign_scopes import may_select_kind, selects, severity_of
-from afflint.checks.policies.known_cluster import KnownCluster, Object, resource, unknown_namespace, unknown_params
+from afflint.checks.policies.known_cluster import KnownCluster, Object, resource, unknown_namespace
 from afflint.checks.policies.policy_compiler import ANNOTATION, EVALUATED_BY, TRUTH, CompiledExpression, PolicyCompiler, Unknown
 from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.manifests import labels_at
-from afflint.policies.admission_manifests import (
-    GROUP,
-    AdmissionPolicy,
-    Binding,
-    Expression,
-    Fault,
-    KyvernoScope,
-    Resource,
-)
-from afflint.policies.kyverno_matching import Candidate
+from afflint.policies.admission_manifests import GROUP, AdmissionPolicy, Binding, Expression, Fault, KyvernoScope, Resource
+from afflint.policies.kyverno_matching import Candidate, UndecidedError, holds_any
 from afflint.policies.kyverno_policies import EXCEPTION, PolicyException, excepted_policies, policy_exceptions
 from afflint.policies.policy_files import Admission
-from afflint.policies.undecided import UndecidedError, holds_any
 from afflint.yaml.document import list_at, map_at, text_at, texts_at
 from afflint.yaml.object_fields import kind_of, name_of
 
@@ -79,14 +70,7 @@ class AdmissionEvaluator:
     ``faults`` are the mistakes for which the API server would reject a policy or a binding; those are not applied.
     """
 
-    def __init__(
-        self,
-        admission: Admission,
-        names: Iterable[str],
-        objects: Iterable[Object] = (),
-        *,
-        is_complete: bool = False,
-    ) -> None:
+    def __init__(self, admission: Admission, names: Iterable[str], objects: Iterable[Object] = (), *, is_complete: bool = False) -> None:
         """Compile the policies named ``names``.
 
         ``objects``: further objects, which may be namespaces, parameters, exceptions, or what functions of Kyverno ask for.
@@ -99,8 +83,13 @@ class AdmissionEvaluator:
         wanted = frozenset(names)
         first = {(each.name, each.dialect, each.rule): each for each in reversed(admission.policies) if each.name in wanted}
         self.faults: list[Fault] = []
-        compiled = (self._compiled(policy, _bindings_of(policy, admission.bindings)) for _, policy in sorted(first.items(), key=_key))
-        self._policies = [each for each in compiled if each is not None]
+        self._policies: list[_CompiledPolicy] = []
+        for key in sorted(first):
+            policy = first[key]
+            own = policy.own_binding
+            bindings = [own] if own is not None else [each for each in admission.bindings if each.policy == policy.name]
+            if (compiled := self._compiled(policy, bindings)) is not None:
+                self._policies.append(compiled)
         self._of_kind: dict[str, list[_CompiledPolicy]] = {}
 
     def may_apply_to(self, kind: str) -> bool:
@@ -133,7 +122,7 @@ class AdmissionEvaluator:
 
     # The evaluation of one policy.
 
-    def _compiled(self, policy: AdmissionPolicy, bindings: tuple[Binding, ...]) -> _CompiledPolicy | None:
+    def _compiled(self, policy: AdmissionPolicy, bindings: Sequence[Binding]) -> _CompiledPolicy | None:
         """Compile the expressions of a policy; None if the API server rejects the policy."""
         if not bindings:
             self.unknown.append(Unknown(policy.name, policy.place, "no binding refers to it, so it is never applied"))
@@ -193,7 +182,7 @@ class AdmissionEvaluator:
         try:
             candidate = self._cluster.candidate(stored, asked.namespace)
             meant = [_with_severity(binding, candidate) for binding in meant if binding.scope is None or selects(binding.scope, candidate)]
-            if meant and self._is_exempt(each, candidate):
+            if meant and holds_any([partial(one.exempts, candidate) for one in each.exemptions if isinstance(one, PolicyException)]):
                 return
         except UndecidedError as error:
             yield Unknown(policy.name, policy.place, str(error))
@@ -201,7 +190,7 @@ class AdmissionEvaluator:
         for binding in meant:
             found = self._cluster.params_of(policy, binding.params, asked)
             if found is None:
-                yield Unknown(policy.name, policy.place, unknown_params(binding))
+                yield Unknown(policy.name, policy.place, f"the parameters that `{binding.name}` refers to are not among the manifests")
                 continue
             for params in found:
                 yield from self._validated(each, binding.severity, self._given(each, asked, stored, params))
@@ -228,10 +217,6 @@ class AdmissionEvaluator:
                 answer = self._denial(each, severity, validation, given, message)
             if not isinstance(answer, bool):
                 yield answer
-
-    def _is_exempt(self, each: _CompiledPolicy, candidate: Candidate) -> bool:
-        """Return whether an exception exempts an object from a policy. Raises UndecidedError."""
-        return holds_any([partial(one.exempts, candidate) for one in each.exemptions if isinstance(one, PolicyException)])
 
     def _given(self, each: _CompiledPolicy, asked: Resource, stored: Object, params: Object | None) -> EvaluationInput | Unknown | None:
         """Return the inputs of the expressions; None if an exception in CEL exempts the object."""
@@ -286,14 +271,6 @@ def _reads_spec(compiled: _CompiledPolicy) -> bool:
     aliases = {name: each.alias for name, each in compiled.variables.items() if each is not None and each.alias}
     programs += [each for name, each in compiled.variables.items() if name not in aliases]
     return not all(reads_only_metadata(each.reads, aliases) for each in programs if each is not None)
-
-
-def _key(item: tuple[tuple[str, str, str], AdmissionPolicy]) -> tuple[str, str, str]:
-    return item[0]
-
-
-def _bindings_of(policy: AdmissionPolicy, bindings: Iterable[Binding]) -> tuple[Binding, ...]:
-    return (policy.own_binding,) if policy.own_binding is not None else tuple([each for each in bindings if each.policy == policy.name])
 
 
 def _rank(result: PolicyDenial | Unknown) -> int:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from afflint.admission import cel
-from afflint.admission.cel_reads import reads_only_metadata
+from afflint.admission.cel_checks import reads_only_metadata
 from afflint.admission.defaults import with_defaults
 from afflint.checks.match import Match
 from afflint.checks.policies.accessed_fields import accessed_path, denial_message, depends_on, undecided_placeholder
@@ -15,7 +15,7 @@ from afflint.checks.policies.known_cluster import namespace_object, request, res
 from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.findings.phrases import quoted
 from afflint.policies.admission_manifests import Expression
-from afflint.policies.expression_params import Validation
+from afflint.policies.check_params import Validation
 
 
 def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:

@@ -13,9 +13,17 @@ from afflint.findings.finding import Severity
 from afflint.kube.manifests import labels_at, reference
 from afflint.kube.selectors import Selector, matches
 from afflint.policies.admission_manifests import GatekeeperScope, KyvernoScope
-from afflint.policies.kyverno_matching import OWN_NAMESPACES, Candidate, applies, kinds_of, may_match, selects_unknown_namespace
-from afflint.policies.undecided import UndecidedError, holds_all
-from afflint.yaml.object_fields import kind_of, metadata_of
+from afflint.policies.kyverno_matching import (
+    OWN_NAMESPACES,
+    Candidate,
+    UndecidedError,
+    applies,
+    holds_all,
+    kinds_of,
+    may_match,
+    selects_unknown_namespace,
+)
+from afflint.yaml.object_fields import kind_of
 
 Scope = KyvernoScope | GatekeeperScope
 
@@ -59,7 +67,7 @@ def _unknown_namespace() -> UndecidedError:
 
 
 def _selects_for_gatekeeper(scope: GatekeeperScope, candidate: Candidate) -> bool:
-    is_namespaced = not _is_cluster_scoped(candidate)
+    is_namespaced = candidate.namespace is not None or kind_of(candidate.data) not in CLUSTER_SCOPED
     ref = reference(candidate.data)
     group, kind = (ref.api_version or "").rpartition("/")[0], ref.kind or ""
     if scope.kinds and not any(_is_any(groups, group) and _is_any(kinds, kind) for groups, kinds in scope.kinds):
@@ -69,7 +77,7 @@ def _selects_for_gatekeeper(scope: GatekeeperScope, candidate: Candidate) -> boo
         return False
     if scope.labels is not None and not matches(scope.labels, labels_at(candidate.data)):
         return False
-    if scope.name and not _is_named(scope.name, candidate):
+    if scope.name and not _globbed(scope.name, candidate.name):
         return False
     conditions: list[Callable[[], bool]] = []
     if not (is_namespace or is_namespaced):
@@ -86,17 +94,6 @@ def _selects_for_gatekeeper(scope: GatekeeperScope, candidate: Candidate) -> boo
 def _is_any(values: Iterable[str], value: str) -> bool:
     values = tuple(values)
     return not values or "*" in values or value in values
-
-
-def _is_cluster_scoped(candidate: Candidate) -> bool:
-    return candidate.namespace is None and kind_of(candidate.data) in CLUSTER_SCOPED
-
-
-def _is_named(wanted: str, candidate: Candidate) -> bool:
-    if _globbed(wanted, candidate.name):
-        return True
-    generated = not isinstance(metadata_of(candidate.data).get("name"), str)
-    return generated and wanted.endswith("*") and _globbed(wanted, candidate.name)
 
 
 def _globbed(glob: str, text: str) -> bool:

@@ -13,9 +13,8 @@ from afflint.admission.cel import EvaluationInput, Program
 from afflint.admission.cel_kyverno import NotKnownError
 from afflint.kube.manifests import labels_at, reference
 from afflint.kube.selectors import NAMESPACE_NAME, Selector, matches
-from afflint.policies.admission_manifests import CREATE, AdmissionPolicy, Binding, MatchConstraints, Params, Resource
-from afflint.policies.kyverno_matching import Candidate, selects_unknown_namespace
-from afflint.policies.undecided import UndecidedError
+from afflint.policies.admission_manifests import CREATE, AdmissionPolicy, MatchConstraints, Params, Resource
+from afflint.policies.kyverno_matching import Candidate, UndecidedError, selects_unknown_namespace
 from afflint.yaml.document import map_at
 from afflint.yaml.object_fields import api_version_of, kind_of
 
@@ -133,11 +132,6 @@ def unknown_namespace(asked: Resource) -> str:
     name = f"`{asked.namespace}`" if asked.namespace else "the object"
     lacks = "is not among the manifests" if asked.namespace else "does not set a namespace"
     return f"it depends on the labels of the namespace, but {name} {lacks}"
-
-
-def unknown_params(binding: Binding) -> str:
-    """Return the reason why the parameters of a binding are unknown."""
-    return f"the parameters that `{binding.name}` refers to are not among the manifests"
 
 
 def resource(data: Object) -> Resource | None:

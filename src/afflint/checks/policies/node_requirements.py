@@ -15,9 +15,8 @@ from afflint.kube.constraints import REQUIRED
 from afflint.kube.node_requirements import Counterexample, counterexample, equivalent_keys, with_added_labels
 from afflint.kube.selector_algebra import conflict
 from afflint.kube.selectors import Requirement, Selector, describe
-from afflint.policies.implied_params import RequiredNodeLabels
+from afflint.policies.check_params import NoParameters, RequiredNodeLabels
 from afflint.policies.params import words_of
-from afflint.policies.workload_params import RequiredNodeConstraint
 from afflint.yaml.placeholders import is_placeholder
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 def required_node_labels(case: PolicySubject, params: RequiredNodeLabels) -> Iterator[Match]:
     """Report pods that may be scheduled on nodes without these labels."""
-    missing = [wanted for wanted in params.labels if not _is_listed(case.node_alternatives, wanted)]
+    missing = [wanted for wanted in params.labels if not _lists(case.node_alternatives, wanted)]
     if not missing:
         return
     requirements = node_alternatives_of(case)
@@ -36,11 +35,14 @@ def required_node_labels(case: PolicySubject, params: RequiredNodeLabels) -> Ite
         found = counterexample(requirements.alternatives, wanted)
         if found is not None and not _may_be_required_elsewhere(case, requirements, wanted):
             message = f"{_policy_requires(wanted)}; {requirements.describe_cause(found, wanted.key)} {_describe_node(wanted, found)}"
-            remedy = f"Require {_constraint(wanted)} in the {'nodeSelector' if len(wanted.values) == 1 else 'required node affinity'}."
+            constraint, place = describe(wanted), "required node affinity"
+            if len(wanted.values) == 1:
+                constraint, place = f"{wanted.key}: {wanted.values[0]}", "nodeSelector"
+            remedy = f"Require {quoted(constraint)} in the {place}."
             yield Match(requirements.path_of(found, wanted.key), message, remedy, edits=requirements.edits_adding(wanted))
 
 
-def required_node_constraint(case: PolicySubject, _params: RequiredNodeConstraint) -> Iterator[Match]:
+def required_node_constraint(case: PolicySubject, _params: NoParameters) -> Iterator[Match]:
     """Report pods that may be scheduled on every node, as far as selectors and required affinity decide."""
     if case.pod.get("nodeName") or all(case.node_alternatives or ((),)) or (case.pods.operated and case.operator is None):
         return
@@ -59,15 +61,15 @@ def _has_term_of_operator(case: PolicySubject) -> bool:
     return case.pods.operated and known is not None and not parse_node_constraints(known).is_empty
 
 
-def _is_listed(alternatives: Sequence[Alternative], wanted: Requirement) -> bool:
+def _lists(alternatives: Sequence[Alternative], wanted: Requirement) -> bool:
     """Return whether each alternative lists only wanted values of the label: then the constraints need not be evaluated."""
-    return bool(alternatives) and all(any(_lists(each.requirement, wanted) for each in alternative) for alternative in alternatives)
 
+    def lists(own: Requirement) -> bool:
+        if own.key != wanted.key or own.operator != "In" or own.field:
+            return False
+        return not wanted.values or all(value in wanted.values for value in own.values)
 
-def _lists(own: Requirement, wanted: Requirement) -> bool:
-    if own.key != wanted.key or own.operator != "In" or own.field:
-        return False
-    return not wanted.values or all(value in wanted.values for value in own.values)
+    return bool(alternatives) and all(any(lists(each.requirement) for each in alternative) for alternative in alternatives)
 
 
 def _policy_requires(wanted: Requirement) -> str:
@@ -83,10 +85,6 @@ def _describe_node(wanted: Requirement, found: Counterexample) -> str:
     if found.any_other:
         return f"a node with any other value of {quoted(wanted.key)}"
     return f"a node with {quoted(f'{wanted.key}={found.value}')}"
-
-
-def _constraint(wanted: Requirement) -> str:
-    return quoted(f"{wanted.key}: {wanted.values[0]}") if len(wanted.values) == 1 else quoted(describe(wanted))
 
 
 def _may_be_required_elsewhere(case: PolicySubject, requirements: NodeAlternatives, wanted: Requirement) -> bool:

@@ -13,7 +13,7 @@ from afflint.findings.phrases import quoted, summarize_names
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import NODE_NAME, Requirement, is_met
 from afflint.kube.taints import EFFECTS, Toleration, implies
-from afflint.policies.manifest_params import (
+from afflint.policies.check_params import (
     AllowedToleration,
     AllowedTolerations,
     ForbiddenNodeLabels,

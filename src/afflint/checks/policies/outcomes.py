@@ -17,7 +17,7 @@ from afflint.placement.failures import Disruption, UnknownLossError, failures, l
 from afflint.placement.rejections import Rejections, running_pod_index, unknown_node
 from afflint.placement.rollout_bounds import RolloutBounds
 from afflint.placement.rollouts import Rollouts
-from afflint.policies.workload_params import Fits, Migratable, Survives
+from afflint.policies.check_params import NoParameters, Survives
 from afflint.scheduler.nodes import ITSELF
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _simulated(cases: Sequence[PolicySubject], view: ClusterView) -> Iterator[_S
             yield _SimulatedWorkload(case, pod_source, index, placed)
 
 
-def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> Iterator[CrossManifestMatch]:
+def fits(cases: Sequence[PolicySubject], _params: NoParameters, view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report workloads with a replica that cannot be scheduled."""
     running_pods = None
     for each in _simulated(cases, view):
@@ -99,21 +99,18 @@ def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView
     except UnknownLossError as error:
         raise UnevaluatedError(f"no failure to simulate: {error}") from error
     lost = [(failure, view.loss_of(failure)) for failure in happening]
-    key = _failing_key(params.loss, view)
+    # The label whose values fail together.
+    key = ITSELF if params.loss == "node" else label_key(view.schedule.before, params.loss)
     rollouts, bounds = Rollouts(view.schedule, key, most=_MOST_STATES), RolloutBounds(view.survey, view.schedule, key)
     for each in about:
-        short = [(failure, loss) for failure, loss in lost if not _keeps(each, loss, params)]
+        results = [(failure, loss, _surviving(each, loss)) for failure, loss in lost]
+        short = [(failure, loss) for failure, loss, (after, ever) in results if after < params.keeps or ever < params.at_all_times]
         if short:
             yield each.case.at(_failure_match(each, short, params, view))
         elif each.case.revision_label and len(each.placed.nodes) - bounds.most_together(each.number) < params.at_all_times > 0:
             after_rollout = _rollout_match(each, happening, params, rollouts)
             if after_rollout is not None:
                 yield each.case.at(after_rollout)
-
-
-def _failing_key(loss: str, view: ClusterView) -> str:
-    """Return the label whose values fail together; for single nodes the key ITSELF."""
-    return ITSELF if loss == "node" else label_key(view.schedule.before, loss)
 
 
 def _rollout_match(each: _SimulatedWorkload, happening: Sequence[Disruption], params: Survives, rollouts: Rollouts) -> Match | None:
@@ -135,11 +132,6 @@ def _rollout_match(each: _SimulatedWorkload, happening: Sequence[Disruption], pa
 
 _MOST_STATES = 400
 """Up to this many states of a rollout, all of them are examined."""
-
-
-def _keeps(each: _SimulatedWorkload, loss: DisruptionEffect, params: Survives) -> bool:
-    after, throughout = _surviving(each, loss)
-    return after >= params.keeps and throughout >= params.at_all_times
 
 
 def _surviving(each: _SimulatedWorkload, loss: DisruptionEffect) -> tuple[int, int]:
@@ -196,7 +188,7 @@ def _describe_running(number: int, replicas: int, *, throughout: bool = False) -
     return f"{number or 'none'} of {replicas} replicas {verb}"
 
 
-def migratable(cases: Sequence[PolicySubject], _params: Migratable, view: ClusterView) -> Iterator[CrossManifestMatch]:
+def migratable(cases: Sequence[PolicySubject], _params: NoParameters, view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report virtual machines that cannot migrate, or have no other node to migrate to."""
     about = [each for each in _simulated(cases, view) if each.pod_source.kubevirt]
     machines = {each.pod_source.key: each.case for each in about}

@@ -9,7 +9,7 @@ from afflint.checks.policies.subject import PolicySubject
 from afflint.findings.phrases import quoted
 from afflint.kube.label_places import SPREAD, LabelPlace, topology_keys
 from afflint.kube.selectors import Requirement, Selector
-from afflint.policies.manifest_params import AllowedTopologyKeys, MaximumWeight, NoHardAntiAffinity, RequiredTemplateLabels
+from afflint.policies.check_params import AllowedTopologyKeys, MaximumWeight, NoHardAntiAffinity, RequiredTemplateLabels
 from afflint.policies.params import words_of
 from afflint.source.globs import name_matcher
 from afflint.yaml.placeholders import is_placeholder
@@ -70,11 +70,7 @@ def required_template_labels(case: PolicySubject, params: RequiredTemplateLabels
         if own is not None:
             edits = replacing((*path, key), values[0]) if len(values) == 1 else ()
             yield Match((*path, key), f"the pods of {case.title} have {quoted(f'{key}={own}')}; they must have {demanded}", edits=edits)
-        elif not (pods.operated and not pods.template_labels and not _has_template(case)):
+        # It may be unknown where a custom resource sets the labels of its pods.
+        elif not (pods.operated and not pods.template_labels and pods.template_path != case.pod_path[:-1]):
             edits = inserting(path, key, values[0]) if len(values) == 1 else ()
             yield Match(path, f"the pods of {case.title} lack the label {demanded}", edits=edits)
-
-
-def _has_template(case: PolicySubject) -> bool:
-    """Return whether it is known where a custom resource sets the labels of its pods."""
-    return case.pods.template_path == case.pod_path[:-1]

@@ -18,7 +18,7 @@ from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.kube.node_requirements import equivalent_keys, possible_values
 from afflint.kube.selector_algebra import implies
 from afflint.kube.selectors import describe
-from afflint.policies.implied_params import HARD, RequiredSpread
+from afflint.policies.check_params import HARD, RequiredSpread
 from afflint.yaml.placeholders import is_placeholder
 
 if TYPE_CHECKING:
@@ -142,7 +142,9 @@ def _missing_spread_match(case: PolicySubject, found: Sequence[SpreadingConstrai
     noun, key = domain_noun(wanted.key), quoted(wanted.key)
     many = f"all {wanted.replicas} replicas" if case.pods.scale.least == case.pods.scale.most else "all its replicas"
     together = f"{many} may be in one {noun}" if wanted.hard else f"nothing makes its replicas prefer different {noun}s"
-    remedy = _remedy(wanted)
+    kind, when = ("required", "DoNotSchedule") if wanted.hard else ("preferred", "ScheduleAnyway")
+    constraint = f"a spread constraint over {key} with `whenUnsatisfiable: {when}` and the labels of its own pods"
+    remedy = f"Add {constraint}, or a {kind} podAntiAffinity."
     if nearest is None:
         need = "no required podAntiAffinity or hard spread constraint" if wanted.hard else "no podAntiAffinity or spread constraint"
         message = f"{together}: {need} uses the topology key {key}"
@@ -156,13 +158,6 @@ def _missing_spread_match(case: PolicySubject, found: Sequence[SpreadingConstrai
     if wanted.hard and _is_lost(nearest, wanted):
         together = f"after a rollout, {many} may be in one {noun}"
     return Match(path, f"{together}: {why}", help_ or remedy, edits=_adding_spread(case, found, wanted))
-
-
-def _remedy(wanted: RequiredSpreading) -> str:
-    when = "DoNotSchedule" if wanted.hard else "ScheduleAnyway"
-    kind = "required" if wanted.hard else "preferred"
-    constraint = f"a spread constraint over {quoted(wanted.key)} with `whenUnsatisfiable: {when}` and the labels of its own pods"
-    return f"Add {constraint}, or a {kind} podAntiAffinity."
 
 
 def _narrowness(each: SpreadingConstraint, wanted: RequiredSpreading, noun: str) -> str:

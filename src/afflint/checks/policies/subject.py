@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from afflint.admission.pod_admission import given_labels, given_tolerations
@@ -48,22 +49,6 @@ class PolicySubject:
     is the scale of the object without its autoscaler.
     """
 
-    __slots__ = (
-        "_candidate",
-        "_constraints",
-        "_node_alternatives",
-        "_node_choices",
-        "_node_keys",
-        "_nodes",
-        "_operator",
-        "_workload",
-        "admission",
-        "cache",
-        "known_topology",
-        "manifest_index",
-        "pods",
-    )  # fmt: skip
-
     def __init__(
         self,
         pods: Pods,
@@ -86,55 +71,41 @@ class PolicySubject:
         """Results of checks, cached for other checks of the same pods."""
         self._workload = workload
         self._candidate = policy_candidate
-        self._constraints: Constraints | None = (
-            workload.constraints if workload is not None else policy_candidate and policy_candidate.constraints
-        )
-        self._nodes: NodeConstraints | None = None
-        self._node_alternatives: tuple[Alternative, ...] | None = None
-        self._node_choices: list[NodeChoice] | None = None
-        self._node_keys: frozenset[str] | None = None
-        self._operator: Constraints | type[PolicySubject] | None = PolicySubject  # Not evaluated yet.
 
-    @property
+    @cached_property
     def constraints(self) -> Constraints:
         """The constraints of the pods in the manifest, with their paths in the document."""
-        if self._constraints is None:
-            # For pods that are not a policy candidate, a run with nodes stores the spec.
-            self._constraints = constraints_of(self.pods.spec or {}, self.pod_path)
-        return self._constraints
+        if self._workload is not None:
+            return self._workload.constraints
+        if self._candidate is not None:
+            return self._candidate.constraints
+        # For pods that are not a policy candidate, a run with nodes stores the spec.
+        return constraints_of(self.pods.spec or {}, self.pod_path)
 
-    @property
+    @cached_property
     def nodes(self) -> NodeConstraints:
         """The parsed node constraints of the pods in the manifest."""
-        if self._nodes is None:
-            self._nodes = parse_node_constraints(self.constraints)
-        return self._nodes
+        return parse_node_constraints(self.constraints)
 
-    @property
+    @cached_property
     def node_alternatives(self) -> tuple[Alternative, ...]:
         """The alternatives of the required node constraints in the manifest."""
-        if self._node_alternatives is None:
-            self._node_alternatives = self.nodes.alternatives
-        return self._node_alternatives
+        return self.nodes.alternatives
 
-    @property
+    @cached_property
     def node_keys(self) -> frozenset[str]:
         """The keys of the labels and fields that node constraints use: policies about other keys need not look further."""
-        if self._node_keys is None:
-            terms = (*self.node_alternatives, *[term.requirements for term in self.nodes.preferences])
-            self._node_keys = frozenset([each.requirement.key for term in terms for each in term])
-        return self._node_keys
+        terms = (*self.node_alternatives, *[term.requirements for term in self.nodes.preferences])
+        return frozenset([each.requirement.key for term in terms for each in term])
 
-    @property
+    @cached_property
     def node_choices(self) -> list[NodeChoice]:
         """The alternatives and preferences for nodes, without those that no node can meet or that cannot be parsed."""
-        if self._node_choices is None:
-            choices = [NodeChoice(each, True) for each in self.node_alternatives]
-            choices += [NodeChoice(term.requirements, False) for term in self.nodes.preferences]
-            self._node_choices = [each for each in choices if not conflict([asked.requirement for asked in each.asked])]
-        return self._node_choices
+        choices = [NodeChoice(each, True) for each in self.node_alternatives]
+        choices += [NodeChoice(term.requirements, False) for term in self.nodes.preferences]
+        return [each for each in choices if not conflict([asked.requirement for asked in each.asked])]
 
-    @property
+    @cached_property
     def operator(self) -> Constraints | None:
         """The constraints with those that the operator adds by itself, whose paths do not exist in the document.
 
@@ -142,12 +113,8 @@ class PolicySubject:
         """
         if not self.pods.operated:
             return self.constraints
-        if self._operator is PolicySubject:
-            self._operator = self._candidate.operator if self._candidate is not None else self._with_defaults()
-        assert not isinstance(self._operator, type)
-        return self._operator
-
-    def _with_defaults(self) -> Constraints | None:
+        if self._candidate is not None:
+            return self._candidate.operator
         pod_source = self.pods.pod_source
         if pod_source is None and self._workload is not None:
             from afflint.controllers.operators import operator_pods
@@ -312,8 +279,6 @@ class PolicySubject:
     def given_tolerations(self) -> list[dict[str, Any]]:
         """The tolerations that the namespace certainly adds to its pods."""
         return [] if self.admission is None or self.admission.uncertainty else given_tolerations(self.admission)
-
-    # Results.
 
     def at(self, match: Match) -> CrossManifestMatch:
         """Return a match in the object as the result of a check of all workloads together."""

@@ -1,11 +1,11 @@
-"""Policies about workloads as a whole: their number of replicas, their priority, and the budget and autoscaler that they need."""
+"""Policies about workloads as a whole: number of replicas, priority, budget and autoscaler that they need, live migration."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from glob import has_magic
-from typing import Any
 
+from afflint.checks.live_migration import obstacle
 from afflint.checks.match import Match, inserting, replacing
 from afflint.checks.policies.node_requirements import name_path
 from afflint.checks.policies.subject import PolicySubject
@@ -13,14 +13,15 @@ from afflint.controllers.replica_counts import ReplicaRange
 from afflint.findings.paths import Path
 from afflint.findings.phrases import pluralize, quoted
 from afflint.kube.kinds import REPLICAS
-from afflint.policies.params import words_of
-from afflint.policies.workload_params import (
+from afflint.policies.check_params import (
     MinimumReplicas,
-    RequiredAutoscaler,
+    NoParameters,
     RequiredBudget,
+    RequiredMigratability,
     RequiredPriorityClass,
     RequiredService,
 )
+from afflint.policies.params import words_of
 from afflint.source.globs import name_matcher
 from afflint.yaml.document import list_at
 from afflint.yaml.placeholders import is_placeholder
@@ -59,7 +60,7 @@ def required_budget(case: PolicySubject, params: RequiredBudget) -> Iterator[Mat
         yield Match(name_path(case), f"no PodDisruptionBudget covers the pods of {case.title}")
 
 
-def required_autoscaler(case: PolicySubject, _params: RequiredAutoscaler) -> Iterator[Match]:
+def required_autoscaler(case: PolicySubject, _params: NoParameters) -> Iterator[Match]:
     """Report workloads that no autoscaler scales."""
     if case.manifest_index is None:
         if case.pods.scale.current != 0:
@@ -72,14 +73,10 @@ def required_service(case: PolicySubject, params: RequiredService) -> Iterator[M
     """Report workloads whose pods no Service selects."""
     pods = case.pods
     if case.manifest_index is None:
-        if not params.exempt_without_ports or _has_port(case.pod):
+        if not params.exempt_without_ports or any(list_at(each, "ports") for each in list_at(case.pod, "containers")):
             yield _candidate(case)
     elif pods.labels_known and _scale(case).most != 0 and not case.manifest_index.is_exposed(pods):
         yield Match(name_path(case), f"no Service selects the pods of {case.title}")
-
-
-def _has_port(pod: Mapping[str, Any]) -> bool:
-    return any(list_at(container, "ports") for container in list_at(pod, "containers"))
 
 
 def required_priority_class(case: PolicySubject, params: RequiredPriorityClass) -> Iterator[Match]:
@@ -99,6 +96,36 @@ def required_priority_class(case: PolicySubject, params: RequiredPriorityClass) 
             edits = replacing(path, only) if only is not None else ()
             message = f"{case.title} has the priority class {quoted(name)}; the policy allows only {words_of(params.classes)}"
             yield Match(path, message, edits=edits)
+
+
+def required_migratability(case: PolicySubject, params: RequiredMigratability) -> Iterator[Match]:
+    """Report virtual machines that cannot migrate to another node while they run."""
+    migration = case.migration
+    if migration is None:
+        return
+    if case.manifest_index is None:
+        # The configuration of the cluster and its claims decide the other cases.
+        if migration.pin or migration.obstacles or migration.instancetype or params.eviction_strategies:
+            yield Match((), "it may not be able to migrate")
+        return
+    from afflint.controllers.kubevirt_cluster import KubeVirtCluster, eviction_strategy
+
+    configured = migration.strategy or ""
+    cluster = KubeVirtCluster(case.manifest_index.kubevirt_resource)
+    strategy = eviction_strategy(migration.strategy, case.manifest_index.kubevirt_resource)
+    known = configured or (cluster.is_known and cluster.eviction_strategy)
+    if params.eviction_strategies and strategy not in params.eviction_strategies and known:
+        where = f"has the eviction strategy {quoted(strategy)}" + ("" if configured else cluster.origin)
+        path = (*case.pod_path, "evictionStrategy") if configured else case.pod_path
+        yield Match(
+            path, f"{case.title} {where}; it must have {words_of(params.eviction_strategies)}", "Set `evictionStrategy` to one of these."
+        )
+    if migration.pin is not None:
+        path, host = migration.pin
+        yield Match(path, f"{case.title} cannot migrate: it must run on {quoted(host)}")
+    found = obstacle(case.manifest_index, case.pods._replace(migration=migration))
+    if found is not None:
+        yield Match(found.path, f"{case.title} cannot migrate: {found.words}")
 
 
 def _scale(case: PolicySubject) -> ReplicaRange:
