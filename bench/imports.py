@@ -20,7 +20,7 @@ _NEEDED = frozenset(
             "afflint.cli.check",
             "afflint.cli.check_options",
             "afflint.cli.command",
-            "afflint.cli.fast_parser",
+            "afflint.cli.parser",
             "afflint.cli.options",
             "afflint.cli.output",
             "afflint.cli.reporting",

@@ -8,19 +8,15 @@ import click
 import pytest
 from tools.generate.reference import COMMANDS
 
-from afflint.cli.click_app import SectionedCommand, cli
+from afflint.cli.click_app import ClickCommand, cli
+from afflint.cli.command import load_command, sections_of
 from checkout import ROOT, clean_environment, run
 
 
 def test_every_option_explains_itself() -> None:
-    context = click.Context(cli)
     for name in COMMANDS:
-        command = cli.get_command(context, name)
-        assert command is not None
-        for option in command.params:
-            if isinstance(option, click.Option):
-                assert option.help
-                assert option.help.endswith("."), option.opts
+        for option in load_command(name).options:
+            assert option.help_text.endswith("."), option.spellings
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
@@ -49,17 +45,15 @@ def lines_by_option(lines: list[str]) -> dict[str, int]:
 
 
 def test_no_section_of_a_help_is_too_long_to_look_through() -> None:
+    for name in COMMANDS:
+        sections = sections_of(load_command(name).options_type)
+        assert {title: len(options) for title, options in sections.items() if len(options) > 12} == {}, name
+
+
+def test_each_option_is_in_the_help_once() -> None:
     context = click.Context(cli)
     for name in COMMANDS:
         command = cli.get_command(context, name)
-        if isinstance(command, SectionedCommand):
-            assert {title: len(options) for title, options in command.sections.items() if len(options) > 12} == {}, name
-
-
-def test_each_option_is_in_one_section_of_the_help() -> None:
-    context = click.Context(cli)
-    for name in COMMANDS:
-        command = cli.get_command(context, name)
-        if isinstance(command, SectionedCommand):
-            named = [each.name for options in command.sections.values() for each in options]
-            assert sorted(named) == sorted(each.name or "" for each in command.params if isinstance(each, click.Option))
+        assert isinstance(command, ClickCommand)
+        shown = [spelling for options in command.options_by_section(context).values() for each in options for spelling in each.opts]
+        assert sorted(shown) == sorted(["--help", *(spelling for each in load_command(name).options for spelling in each.spellings)])

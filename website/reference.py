@@ -5,44 +5,35 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 
-import click
-
-from afflint.cli.click_app import SectionedCommand, cli
+from afflint.cli.command import COMMANDS, load_command, sections_of
 from afflint.config import Config
 from afflint.config.validation import schema
 
 
 def command_names() -> list[str]:
     """Return the commands of afflint, in the order of its help."""
-    return cli.list_commands(click.Context(cli))
+    return sorted(COMMANDS)
 
 
 def about(name: str) -> str:
     """Return the description of a command."""
-    return inspect.cleandoc(_command(name).help or "")
+    return inspect.cleandoc(load_command(name).run.__doc__ or "")
 
 
 def usage(name: str) -> str:
     """Return ``afflint check [OPTIONS] [PATHS]...``."""
-    context = click.Context(_command(name), info_name=f"afflint {name}")
-    return f"{context.command_path} {' '.join(_command(name).collect_usage_pieces(context))}"
+    argument = load_command(name).argument
+    return f"afflint {name} [OPTIONS]{f' {argument.metavar}' if argument else ''}"
 
 
 def options(name: str) -> Iterator[str]:
     """Yield the options of a command in tables, with the headings of its help."""
-    command, context = _command(name), click.Context(cli)
-    if isinstance(command, SectionedCommand):
-        sections = [
-            (heading, [each for each in found if "--help" not in each.opts]) for heading, found in command.options_by_section(context)
-        ]
-    else:
-        sections = [("", [each for each in command.params if isinstance(each, click.Option)])]
-    for heading, found in sections:
+    for heading, section in sections_of(load_command(name).options_type).items():
         yield f"\n{heading}:\n" if heading else ""
         yield "\n| option | |\n|---|---|\n"
-        for option in found:
-            spelled = ", ".join(f"`{each}{'' if option.is_flag else f' {option.metavar}'}`" for each in option.opts)
-            yield f"| {spelled} | {cell(option.help or '')} |\n"
+        for option in section:
+            spelled = ", ".join(f"`{each}{f' {option.metavar}' if option.metavar else ''}`" for each in option.spellings)
+            yield f"| {spelled} | {cell(option.help_text)} |\n"
 
 
 def keys() -> Iterator[str]:
@@ -59,10 +50,3 @@ def keys() -> Iterator[str]:
 def cell(text: str) -> str:
     """Return text for a cell of a table."""
     return text.replace("|", "\\|").replace("*", "\\*")
-
-
-def _command(name: str) -> click.Command:
-    command = cli.get_command(click.Context(cli), name)
-    if command is None:
-        raise LookupError(f"afflint has no command {name!r}")
-    return command

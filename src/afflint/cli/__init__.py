@@ -8,6 +8,7 @@ import gc
 import os
 import sys
 
+from afflint.cli.command import COMMANDS, load_command
 from afflint.cli.output import FAULT, USAGE, notify
 from afflint.findings.errors import UserError
 from afflint.findings.phrases import visible
@@ -53,12 +54,13 @@ def _run_and_report_errors() -> int:
 
 
 def _run(words: list[str]) -> int:
-    if words[:1] == ["check"]:
-        from afflint.cli import check, fast_parser
+    # Click expands wildcards on Windows, and answers a shell that asks for completions.
+    if words[:1] and words[0] in COMMANDS and os.name != "nt" and "_AFFLINT_COMPLETE" not in os.environ:
+        from afflint.cli.parser import HelpRequested, parse
 
-        values = fast_parser.parse(check.COMMAND, words[1:])
-        if values is not None:
-            return check.COMMAND.invoke(values)
+        command = load_command(words[0])
+        with contextlib.suppress(HelpRequested):
+            return command.invoke(parse(command, words[1:]))
     from afflint.cli import click_app
 
     return click_app.run()

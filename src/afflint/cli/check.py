@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from afflint.cli.check_options import SECTIONS, CheckOptions
-from afflint.cli.command import Argument, Command
-from afflint.cli.options import cache_folder, configuration, configuration_file, configuration_of_state, file, run_options
+from afflint.cli.check_options import CheckOptions
+from afflint.cli.command import Command
+from afflint.cli.options import COLORS, cache_folder, check_choice, configuration, configuration_file, configuration_of_state, run_options
 from afflint.cli.output import FOUND, USAGE, ProgressLine, colored, notify, show, show_bytes
 from afflint.cli.reporting import check_targets, note_unused_render, notes, report_outcome, report_targets
 from afflint.findings.errors import UserError
@@ -48,12 +48,10 @@ def _run(args: CheckOptions, cluster: DaskCluster | None) -> int:
 def _run_once(args: CheckOptions, cluster: DaskCluster | None, on_outcome: Callable[[Outcome], None] | None = None) -> int:
     from afflint.pipeline.session import Session
 
-    args.reporting.check()
-    if args.diff and (args.formats or args.outputs or args.statistics or args.write_baseline):
-        raise UserError("--diff cannot be used with --format, --output, --statistics or --write-baseline")
-    config = configuration(args.config_overrides)
+    _check_combinations(args)
+    config = configuration(args)
     targets = report_targets(config.format, config.output)
-    check_targets(config, args.reporting, writes_report=not (args.diff or args.show_files))
+    check_targets(config, args, writes_report=not (args.diff or args.show_files))
     if args.render and (args.fix or args.diff):
         raise UserError("--fix and --diff change source files, and cannot be used with --render")
     if args.from_index:
@@ -77,8 +75,18 @@ def _run_once(args: CheckOptions, cluster: DaskCluster | None, on_outcome: Calla
     to_stderr = args.fix and session.stdin is not None
     if on_outcome is not None:
         on_outcome(outcome)
-    code = report_outcome(outcome, config, targets, args.paths, args.reporting, to_stderr=to_stderr)
+    code = report_outcome(outcome, config, targets, args, to_stderr=to_stderr)
     return USAGE if unwritten else code
+
+
+def _check_combinations(args: CheckOptions) -> None:
+    """Raise UserError, before anything is read, for options that cannot be combined."""
+    report_targets(args.formats, args.outputs)
+    if args.statistics and (args.formats or args.outputs):
+        raise UserError("--statistics cannot be used with --format or --output")
+    check_choice("--color", args.color, COLORS)
+    if args.diff and (args.formats or args.outputs or args.statistics or args.write_baseline):
+        raise UserError("--diff cannot be used with --format, --output, --statistics or --write-baseline")
 
 
 def _sources(session: Session, args: CheckOptions) -> list[Source]:
@@ -130,7 +138,7 @@ def _check_index(session: Session, args: CheckOptions, cluster: DaskCluster | No
             notify(f"afflint: {visible(note)}")
         note_unused_render(session.config)
         # The source lines of findings are read while the files of the index exist.
-        return report_outcome(outcome, session.config, targets, args.paths, args.reporting)
+        return report_outcome(outcome, session.config, targets, args)
 
 
 def _check_alone(option: str, args: CheckOptions, **more: object) -> None:
@@ -159,7 +167,7 @@ def _outcome_since(session: Session, args: CheckOptions, ref: str, options: Opti
         args.paths or (".",),
         options,
         config_file,
-        load=configuration_of_state(args.config_overrides),
+        load=configuration_of_state(args),
         network=args.render_network,
         offline=args.offline,
         force_exclude=args.force_exclude,
@@ -224,4 +232,4 @@ def _notify_unchanged(fixed: FixOutcome) -> None:
         notify(f"afflint: {visible(name)} is left unchanged: {reason}")
 
 
-COMMAND = Command(check, CheckOptions, SECTIONS, Argument("paths", "[PATHS]...", file))
+COMMAND = Command(check, CheckOptions)

@@ -1,18 +1,37 @@
-"""Commands as data: their options and arguments, for the parsers of the command line and for its help."""
+"""Commands as data: their options, for the parser of the command line, the help, the completion and the reference.
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+The options of a command are a class with an attribute for each. The class has the declarations, an instance has the values. A command is
+composed of groups, its base classes, each with the heading of its options in the help.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypeVar, cast
 
 from afflint.findings.namedtuples import NamedTuple
 
-if TYPE_CHECKING:
-    from click import Context, Parameter
-    from click.shell_completion import CompletionItem
+_T = TypeVar("_T")
 
-    Completion = Callable[[Context, Parameter, str], list[CompletionItem]]
+COMMANDS = {
+    "check": "afflint.cli.check:COMMAND",
+    "diff": "afflint.cli.diff:COMMAND",
+    "place": "afflint.cli.place:COMMAND",
+    "why": "afflint.cli.why:COMMAND",
+    "report": "afflint.cli.report:COMMAND",
+    "rule": "afflint.cli.info:RULE",
+    "config": "afflint.cli.info:CONFIG",
+    "init": "afflint.cli.init:COMMAND",
+    "test": "afflint.cli.policy_tests:COMMAND",
+    "lsp": "afflint.cli.lsp:COMMAND",
+    "mcp": "afflint.cli.mcp:COMMAND",
+}
+"""The module and the name of each command, so that only the command that is run is imported."""
 
 FLAG, SINGLE, MULTIPLE, NUMBER = "flag", "one", "several", "number"
 """The kinds of options: without a value, with a string, with a string each time the option is repeated, with an integer."""
+
+FILE, FOLDER, RULE, RULES = "file", "dir", "rule", "rules"
+"""What a shell completes besides fixed words: a file, a folder, a rule or category, several of these separated by commas."""
 
 
 class Option(NamedTuple):
@@ -22,20 +41,15 @@ class Option(NamedTuple):
     help_text: str
     kind: str
     metavar: str | None = None
-    dest: str | None = None
-    """The key of its value, where it differs from the name of the option."""
     default: str | None = None
     envvar: str | None = None
     """The environment variable that sets the value if the option is not given."""
-    completion: Any = None
-    """The Completion of its value."""
+    completion: str | Sequence[str] = ()
+    """FILE, FOLDER, RULE or RULES, or the words that it takes."""
     bare_value: str | None = None
     """The value of the option when it is given alone: all words that it accepts, comma-separated."""
-
-    @property
-    def name(self) -> str:
-        """The key of its value in the arguments of the command."""
-        return self.dest or self.spellings[-1].lstrip("-").replace("-", "_")
+    name: str = ""
+    """The attribute with its value."""
 
     @property
     def unset_value(self) -> Any:
@@ -43,9 +57,20 @@ class Option(NamedTuple):
         return False if self.kind == FLAG else () if self.kind == MULTIPLE else self.default
 
 
-def flag(*spellings: str, help_text: str, dest: str | None = None, envvar: str | None = None) -> Option:
-    """Return an option that takes no value."""
-    return Option(spellings, help_text, FLAG, dest=dest, envvar=envvar)
+class Argument(NamedTuple):
+    """The positional argument of a command: any number of strings, at least one if it is ``required``; or at most one."""
+
+    metavar: str
+    completion: str | Sequence[str] = ()
+    required: bool = False
+    multiple: bool = True
+    name: str = ""
+    """The attribute with its value."""
+
+
+def flag(*spellings: str, help_text: str, envvar: str | None = None) -> Any:
+    """Declare an option that takes no value."""
+    return Option(spellings, help_text, FLAG, envvar=envvar)
 
 
 def option(
@@ -53,54 +78,76 @@ def option(
     help_text: str,
     metavar: str,
     kind: str = SINGLE,
-    dest: str | None = None,
     default: str | None = None,
     envvar: str | None = None,
-    completion: "Completion | None" = None,
+    completion: str | Sequence[str] = (),
     bare_value: str | None = None,
-) -> Option:
-    """Return an option that takes a value; ``kind`` is its type and whether it can be repeated."""
-    return Option(spellings, help_text, kind, metavar, dest, default, envvar, completion, bare_value)
+) -> Any:
+    """Declare an option that takes a value; ``kind`` is its type and whether it can be repeated."""
+    return Option(spellings, help_text, kind, metavar, default, envvar, completion, bare_value)
 
 
-def select(sections: Mapping[str, Sequence[Option]], names: Collection[str]) -> list[Option]:
-    """Return the options with these names, in the order of the help."""
-    return [each for section in sections.values() for each in section if each.name in names]
+def argument(metavar: str, completion: str = "", *, required: bool = False, multiple: bool = True) -> Any:
+    """Declare the positional argument of a command."""
+    return Argument(metavar, completion, required, multiple)
 
 
-class Argument(NamedTuple):
-    """The positional argument of a command: any number of strings, at least one if it is ``required``; or at most one."""
+def with_help(declared: _T, help_text: str) -> _T:
+    """Return an option with another help text, for a command in which it means more, or less."""
+    return cast(_T, cast(Option, declared)._replace(help_text=help_text))
 
-    name: str
-    metavar: str
-    completion: Any = None
-    required: bool = False
-    multiple: bool = True
+
+class CommandOptions:
+    """The options of a command, or a group of options below one ``heading`` of the help."""
+
+    heading = ""
+
+    def __init_subclass__(cls, heading: str = "") -> None:
+        cls.heading = heading
+
+    def __init__(self, **values: Any) -> None:
+        """Set the attributes; an option without a value is not given."""
+        vars(self).update({each.name: each.unset_value for section in sections_of(type(self)).values() for each in section} | values)
+
+
+def sections_of(group: type) -> dict[str, list[Option]]:
+    """Return the options of a class and of the groups that it consists of, by their headings, in the order of the help."""
+    sections: dict[str, list[Option]] = {}
+    for base in group.__bases__:
+        for heading, options in sections_of(base).items():
+            sections.setdefault(heading, []).extend(options)
+    own = [each._replace(name=name) for name, each in vars(group).items() if isinstance(each, Option)]
+    if own:
+        sections.setdefault(vars(group)["heading"], []).extend(own)
+    return sections
 
 
 class Command(NamedTuple):
-    """A command: the function that runs it, whose docstring is its help, the type of its options, its options and its argument.
-
-    ``sections``: the options by their heading in the help, "" for no heading.
-    """
+    """A command: the function that runs it, whose docstring is its help, and the class of its options."""
 
     run: Callable[[Any], int]
     """Runs the command with its options, an instance of ``options_type``, and returns the exit code."""
-    options_type: Callable[..., Any]
-    """A named tuple with a field for each option, and one for the argument."""
-    sections: Mapping[str, Sequence[Option]]
-    argument: Argument | None = None
+    options_type: type[CommandOptions]
     short_help: str | None = None
-
-    def invoke(self, values: Mapping[str, Any]) -> int:
-        """Run the command with the values that a parser found for its options and its argument, by name; return the exit code."""
-        return self.run(self.options_type(**values))
-
-    def select(self, *names: str) -> list[Option]:
-        """Return the options with these names, for another command that has the same ones."""
-        return select(self.sections, names)
 
     @property
     def options(self) -> list[Option]:
         """All options, in the order of the help."""
-        return [option for section in self.sections.values() for option in section]
+        return [option for section in sections_of(self.options_type).values() for option in section]
+
+    @property
+    def argument(self) -> Argument | None:
+        """The positional argument, if the command takes one."""
+        found = ((name, value) for name, value in vars(self.options_type).items() if isinstance(value, Argument))
+        return next((value._replace(name=name) for name, value in found), None)
+
+    def invoke(self, values: Mapping[str, Any]) -> int:
+        """Run the command with the values of its options and its argument, by name; return the exit code."""
+        return self.run(self.options_type(**values))
+
+
+def load_command(name: str) -> Command:
+    """Import the command with a name."""
+    module, _, attribute = COMMANDS[name].partition(":")
+    command: Command = getattr(import_module(module), attribute)
+    return command

@@ -1,24 +1,27 @@
-"""Shell completion of options and arguments: names of rules and categories, formats, files.
-
-Imported only when a shell asks for completions.
-"""
+"""Completion of options and arguments in a shell. Imported only when a shell asks for completions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from click.shell_completion import CompletionItem
 
-
-def words(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    """Return the known words that begin with `incomplete`."""
-    return [CompletionItem(word) for word in known if word.startswith(incomplete)]
+from afflint.cli.command import FILE, FOLDER, RULE, RULES
 
 
-def rule_names(incomplete: str, *, multiple: bool) -> list[CompletionItem]:
+def completions(kind: str | Sequence[str], incomplete: str) -> list[CompletionItem]:
+    """Return the completions of a word: FILE, FOLDER, RULE and RULES are kinds of words, anything else lists the words."""
+    if kind in (FILE, FOLDER):
+        return [CompletionItem(incomplete, type=str(kind))]  # The shell completes these itself.
+    if kind in (RULE, RULES):
+        return _rule_names(incomplete, multiple=kind == RULES)
+    return [CompletionItem(word) for word in kind if word.startswith(incomplete)]
+
+
+def _rule_names(incomplete: str, *, multiple: bool) -> list[CompletionItem]:
     """Return the rules, described by their category, and the categories.
 
-    ``several``: ``incomplete`` is a comma-separated list, and its last name is completed.
+    ``multiple``: ``incomplete`` is a comma-separated list, and its last name is completed.
     """
     from afflint.checks.registry import CATEGORIES, rules
 
@@ -32,15 +35,3 @@ def rule_names(incomplete: str, *, multiple: bool) -> list[CompletionItem]:
         for name, help_text in named.items()
         if name.startswith(last) and name not in taken
     ]
-
-
-def versions(incomplete: str) -> list[CompletionItem]:
-    """Return the known versions of Kubernetes, the newest first."""
-    from afflint.kube import NEWEST, OLDEST
-
-    return words((f"1.{minor}" for minor in range(NEWEST[1], OLDEST[1] - 1, -1)), incomplete)
-
-
-def complete_paths(incomplete: str, kind: str) -> list[CompletionItem]:
-    """Let the shell complete files (``file``) or folders (``dir``) itself."""
-    return [CompletionItem(incomplete, type=kind)]

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
-from afflint.cli.check_options import select_options
-from afflint.cli.command import MULTIPLE, Argument, Command, flag, option
+from afflint.cli.command import FILE, MULTIPLE, Command, argument, flag, option
+from afflint.cli.options import ConfigOverrides, ExecutionOptions, RulesAndConfiguration
 from afflint.cli.output import FOUND, ProgressLine, colored, write_or_show
-from afflint.cli.place import COMMAND as PLACE
-from afflint.cli.place import parse_counts
+from afflint.cli.place import COUNTS, NO_RESOURCES, ONLY_RUNNING, PODS, parse_counts
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES
-from afflint.findings.namedtuples import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.changes.git import Range, Repository
@@ -25,51 +23,43 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "json", "markdown", "html")
 
 
-class DiffOptions(NamedTuple):
+class DiffInput(ConfigOverrides, heading="Input"):
+    nodes = options.NODES
+    counts = COUNTS
+    pods = PODS
+    render = options.RENDER
+    render_network = options.RENDER_NETWORK
+    offline = options.OFFLINE
+
+
+class DiffPlacement(ConfigOverrides, heading="Placement"):
+    no_placement: bool = flag("--no-placement", help_text="Compare findings only.")
+    no_resources = NO_RESOURCES
+    only_running = ONLY_RUNNING
+
+
+class DiffOutput(ConfigOverrides, heading="Output"):
+    formats = option(
+        "--format",
+        metavar="FORMAT",
+        kind=MULTIPLE,
+        completion=_FORMATS,
+        help_text="Report as text (default), json, markdown or html.",
+    )
+    outputs = options.OUTPUTS
+    baseline = options.BASELINE
+    color = options.COLOR
+
+
+class DiffExitCode(ConfigOverrides, heading="Exit code"):
+    fail_on = options.FAIL_ON
+    exit_zero = options.EXIT_ZERO
+
+
+class DiffOptions(DiffInput, DiffPlacement, RulesAndConfiguration, DiffOutput, DiffExitCode, ExecutionOptions):
     """The options of ``afflint diff``."""
 
-    arguments: tuple[str, ...]
-    nodes: tuple[str, ...]
-    counts: tuple[str, ...]
-    pods: tuple[str, ...]
-    render: str | None
-    render_network: bool
-    offline: bool
-    no_placement: bool
-    no_resources: bool
-    only_running: bool
-    select: tuple[str, ...]
-    extend_select: tuple[str, ...]
-    ignore: tuple[str, ...]
-    kubernetes_version: str | None
-    config_file: str | None
-    no_config: bool
-    formats: tuple[str, ...]
-    outputs: tuple[str, ...]
-    baseline: str | None
-    color: str
-    fail_on: str | None
-    exit_zero: bool
-    jobs: int | None
-    no_cache: bool
-    cache_dir: str | None
-
-    @property
-    def config_overrides(self) -> options.ConfigOverrides:
-        """The options that select and override the configuration."""
-        return options.ConfigOverrides(
-            self.config_file,
-            self.no_config,
-            select=self.select,
-            extend_select=self.extend_select,
-            ignore=self.ignore,
-            nodes=self.nodes,
-            kubernetes_version=self.kubernetes_version,
-            render=self.render,
-            baseline=self.baseline,
-            fail_on=self.fail_on,
-            jobs=self.jobs,
-        )
+    arguments: tuple[str, ...] = argument("[REF[..REF]] [PATHS]...", FILE)
 
 
 def diff(args: DiffOptions) -> int:
@@ -88,7 +78,7 @@ def diff(args: DiffOptions) -> int:
 
     targets = _targets(args)
     options.check_choice("--color", args.color, options.COLORS)
-    config = options.configuration(args.config_overrides)
+    config = options.configuration(args)
     config_file = options.configuration_file(args.config_file, no_config=args.no_config)
     session = Session(config)
     note_unused_render(config)
@@ -106,7 +96,7 @@ def diff(args: DiffOptions) -> int:
     def asked(repository: Repository) -> Range:
         return repository.range_of(ref)
 
-    load = options.configuration_of_state(args.config_overrides)
+    load = options.configuration_of_state(args)
     with ProgressLine(0) as progress, opened(session, asked, paths, (config_file, *args.pods), load=load) as sides:
         run = options.run_options(config, progress, cache=options.cache_folder(args.cache_dir, no_cache=args.no_cache))
         report = compare_sides(sides, run, request)
@@ -170,36 +160,4 @@ def _fails(report: ChangeReport, fail_on: Severity) -> bool:
     return any(each.severity in failing for each in report.new) or (report.placement.worse and "warning" in failing)
 
 
-_SECTIONS = {
-    "Input": (
-        options.nodes,
-        *PLACE.select("counts", "pods"),
-        *select_options("render", "render_network", "offline"),
-    ),
-    "Placement": (
-        flag("--no-placement", help_text="Compare findings only."),
-        *PLACE.select("no_resources", "only_running"),
-    ),
-    "Rules and configuration": (*select_options("select", "extend_select", "ignore", "kubernetes_version"), *options.configured),
-    "Output": (
-        option(
-            "--format",
-            dest="formats",
-            metavar="FORMAT",
-            kind=MULTIPLE,
-            completion=options.word_completion(_FORMATS),
-            help_text="Report as text (default), json, markdown or html.",
-        ),
-        *select_options("outputs", "baseline"),
-        options.color,
-    ),
-    "Exit code": select_options("fail_on", "exit_zero"),
-    "Execution": select_options("jobs", "no_cache", "cache_dir"),
-}
-COMMAND = Command(
-    diff,
-    DiffOptions,
-    _SECTIONS,
-    Argument("arguments", "[REF[..REF]] [PATHS]...", options.file),
-    "Show what a change does to findings and placement.",
-)
+COMMAND = Command(diff, DiffOptions, "Show what a change does to findings and placement.")

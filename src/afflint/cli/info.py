@@ -6,10 +6,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
-from afflint.cli.command import Argument, Command, flag
+from afflint.cli.command import RULE as RULE_NAME
+from afflint.cli.command import Command, argument, flag
+from afflint.cli.options import ConfigOverrides
 from afflint.cli.output import colored, notify, show
 from afflint.findings.errors import UserError
-from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "json")
 
 
-class RuleOptions(NamedTuple):
+class RuleOptions(ConfigOverrides):
     """The options of ``afflint rule``."""
 
-    name: str | None
-    form: str
-    config_file: str | None
-    no_config: bool
+    name: str | None = argument("[NAME]", RULE_NAME, multiple=False)
+    form: str = options.form_option(_FORMATS)
+    config_file = options.CONFIG_FILE
+    no_config = options.NO_CONFIG
 
 
 def rule(args: RuleOptions) -> int:
@@ -56,7 +57,7 @@ def _policies(args: RuleOptions) -> list[Rule]:
     from afflint.findings.paths import field_of
 
     try:
-        effective = options.configuration(options.ConfigOverrides(args.config_file, args.no_config))
+        effective = options.configuration(args)
     except ConfigError as error:
         notify("\n".join(f"afflint: {visible(line)}" for line in str(error).splitlines()))
         return []
@@ -85,12 +86,12 @@ def _terminal_width() -> int | None:
     return min(shutil.get_terminal_size().columns, 120)
 
 
-class ConfigOptions(NamedTuple):
+class ConfigOptions(ConfigOverrides):
     """The options of ``afflint config``."""
 
-    config_file: str | None
-    no_config: bool
-    schema: bool
+    config_file = options.CONFIG_FILE
+    no_config = options.NO_CONFIG
+    schema: bool = flag("--schema", help_text="Show the JSON schema of the configuration, for editors.")
 
 
 def config(args: ConfigOptions) -> int:
@@ -100,7 +101,7 @@ def config(args: ConfigOptions) -> int:
     if args.schema:
         show([_config_schema()])
         return 0
-    effective = options.configuration(options.ConfigOverrides(args.config_file, args.no_config))
+    effective = options.configuration(args)
     rows = list(describe(effective))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     width = min(widths[1], 60)
@@ -117,15 +118,5 @@ def _config_schema() -> str:
         return file.read()
 
 
-RULE = Command(
-    rule,
-    RuleOptions,
-    {"": (options.format_option(_FORMATS), *options.configured)},
-    Argument("name", "[NAME]", options.rule_name, multiple=False),
-    "Show the page of a rule, or list rules.",
-)
-CONFIG = Command(
-    config,
-    ConfigOptions,
-    {"": (*options.configured, flag("--schema", help_text="Show the JSON schema of the configuration, for editors."))},
-)
+RULE = Command(rule, RuleOptions, "Show the page of a rule, or list rules.")
+CONFIG = Command(config, ConfigOptions)

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
-from afflint.cli.command import Argument, Command, flag
+from afflint.cli.command import FOLDER, Command, CommandOptions, argument, flag
 from afflint.cli.output import ProgressLine, show
 from afflint.findings.errors import UserError
-from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
 from afflint.source.sources import relative
 
@@ -25,13 +24,13 @@ _FILE, _PROJECT = ".afflint.yaml", "pyproject.toml"
 _LARGEST_PROJECT = 8 << 20
 
 
-class InitOptions(NamedTuple):
+class InitOptions(CommandOptions):
     """The options of ``afflint init``."""
 
-    folder: str | None
-    dry_run: bool
-    baseline: bool
-    pyproject: bool
+    folder: str | None = argument("[FOLDER]", FOLDER, multiple=False)
+    dry_run: bool = flag("--dry-run", help_text="Print what would be written, and write nothing.")
+    baseline: bool = flag("--baseline", help_text="Record today's findings in .afflint-baseline.json, so that they are not reported again.")
+    pyproject: bool = flag("--pyproject", help_text="Append the configuration to pyproject.toml, as the table [tool.afflint].")
 
 
 def init(args: InitOptions) -> int:
@@ -116,7 +115,7 @@ def _inherited(place: str) -> str | None:
 
 def _configuration(above: str | None) -> Config:
     """Return the settings that apply to the folder before it has its own configuration."""
-    return options.configuration(options.ConfigOverrides(above, no_config=above is None), was_found=True)
+    return options.configuration(options.ConfigOverrides(config_file=above, no_config=above is None), was_found=True)
 
 
 def _scan(config: Config, place: str) -> RepositoryScan:
@@ -197,16 +196,4 @@ def _baseline_message(known: str, outcome: Outcome | None, *, exists: bool) -> s
     return f"Wrote {pluralize(count, 'finding')} to {visible(known)}, which afflint no longer reports.\n"
 
 
-COMMAND = Command(
-    init,
-    InitOptions,
-    {
-        "": (
-            flag("--dry-run", help_text="Print what would be written, and write nothing."),
-            flag("--baseline", help_text="Record today's findings in .afflint-baseline.json, so that they are not reported again."),
-            flag("--pyproject", help_text="Append the configuration to pyproject.toml, as the table [tool.afflint]."),
-        )
-    },
-    Argument("folder", "[FOLDER]", options.folder, multiple=False),
-    "Write a first configuration.",
-)
+COMMAND = Command(init, InitOptions, "Write a first configuration.")

@@ -7,21 +7,22 @@ import sys
 from functools import partial
 
 from afflint.cli import options
-from afflint.cli.check_options import select_options
 from afflint.cli.command import NUMBER, Command, flag, option
+from afflint.cli.options import ConfigOverrides
 from afflint.findings.errors import UserError
-from afflint.findings.namedtuples import NamedTuple
 
 
-class LspOptions(NamedTuple):
+class LspOptions(ConfigOverrides):
     """The options of ``afflint lsp``."""
 
-    nodes: tuple[str, ...]
-    render: str | None
-    config_file: str | None
-    no_config: bool
-    stdio: bool
-    client: int | None
+    nodes = options.NODES
+    render = options.RENDER
+    config_file = options.CONFIG_FILE
+    no_config = options.NO_CONFIG
+    stdio: bool = flag("--stdio", help_text="Use standard input and output. This is the only transport, so the option may be left out.")
+    client: int | None = option(
+        "--clientProcessId", metavar="PID", kind=NUMBER, help_text="End the server when the process with this ID, the editor, ends."
+    )
 
 
 def lsp(args: LspOptions) -> int:
@@ -36,7 +37,7 @@ def lsp(args: LspOptions) -> int:
     # Wrong options are reported before the editor waits for an answer. A configuration that is found may be half written just now:
     # the server reports its mistakes and starts.
     no_config = args.no_config or args.config_file is None
-    config = options.configuration(options.ConfigOverrides(args.config_file, no_config, nodes=args.nodes, render=args.render))
+    config = options.configuration(ConfigOverrides(config_file=args.config_file, no_config=no_config, nodes=args.nodes, render=args.render))
     if sys.stdin is None or sys.stdout is None:
         raise UserError("standard input and output are closed; an editor starts `afflint lsp` with both")
     # Only messages of the protocol may reach the client, even if a library prints.
@@ -50,17 +51,4 @@ def lsp(args: LspOptions) -> int:
     return server.serve()
 
 
-_OPTIONS = (
-    options.nodes,
-    *select_options("render"),
-    *options.configured,
-    flag("--stdio", help_text="Use standard input and output. This is the only transport, so the option may be left out."),
-    option(
-        "--clientProcessId",
-        dest="client",
-        metavar="PID",
-        kind=NUMBER,
-        help_text="End the server when the process with this ID, the editor, ends.",
-    ),
-)
-COMMAND = Command(lsp, LspOptions, {"": _OPTIONS}, short_help="Start the language server, for editors.")
+COMMAND = Command(lsp, LspOptions, "Start the language server, for editors.")

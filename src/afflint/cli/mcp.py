@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 
-from afflint.cli import options
-from afflint.cli.command import Argument, Command, flag
+from afflint.cli.command import FOLDER, Command, CommandOptions, argument, flag
 from afflint.distribution import extra_needed
 from afflint.findings.errors import UserError
-from afflint.findings.namedtuples import NamedTuple
 
 
-class McpOptions(NamedTuple):
+class McpOptions(CommandOptions):
     """The options of ``afflint mcp``."""
 
-    folder: str | None
-    allow_write: bool
+    folder: str | None = argument("[FOLDER]", FOLDER, multiple=False)
+    allow_write: bool = flag("--allow-write", help_text="Add a tool that writes fixes to files. Without it, no tool changes anything.")
 
 
 def mcp(args: McpOptions) -> int:
@@ -36,11 +34,4 @@ def mcp(args: McpOptions) -> int:
     return 0
 
 
-_OPTIONS = (flag("--allow-write", help_text="Add a tool that writes fixes to files. Without it, no tool changes anything."),)
-COMMAND = Command(
-    mcp,
-    McpOptions,
-    {"": _OPTIONS},
-    Argument("folder", "[FOLDER]", options.folder, multiple=False),
-    short_help="Start the MCP server, for coding agents.",
-)
+COMMAND = Command(mcp, McpOptions, "Start the MCP server, for coding agents.")

@@ -5,112 +5,32 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from afflint.cli.command import MULTIPLE, flag, option
+from afflint.cli.command import FILE, FOLDER, MULTIPLE, NUMBER, RULES, CommandOptions, flag, option
 from afflint.cli.output import notify
+from afflint.config import RENDERERS
 from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES
-from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import visible
+from afflint.findings.phrases import join_words, visible
+from afflint.kube import NEWEST, OLDEST
 
 if TYPE_CHECKING:
-    from click import Context, Parameter
-    from click.shell_completion import CompletionItem
-
-    from afflint.cli.command import Completion, Option
     from afflint.cli.output import ProgressLine
     from afflint.config import Config
     from afflint.findings.finding import Severity
     from afflint.pipeline.options import Options
 
 
-def word_completion(known: Sequence[str]) -> Completion:
-    """Return a completion to one of these words."""
+class ConfigOverrides(CommandOptions):
+    """The options of a command that select the configuration file or override its settings, as the user wrote them.
 
-    def complete(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-        from afflint.cli.completion import words
+    The groups below and those of the commands declare those that a command has; the others are not set.
+    """
 
-        return words(known, incomplete)
-
-    return complete
-
-
-def rule_names(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the last of several comma-separated rules and categories."""
-    from afflint.cli import completion
-
-    return completion.rule_names(incomplete, multiple=True)
-
-
-def rule_name(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a rule or a category."""
-    from afflint.cli import completion
-
-    return completion.rule_names(incomplete, multiple=False)
-
-
-def version(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a version of Kubernetes."""
-    from afflint.cli.completion import versions
-
-    return versions(incomplete)
-
-
-def file(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a file."""
-    from afflint.cli.completion import complete_paths
-
-    return complete_paths(incomplete, "file")
-
-
-def folder(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a folder."""
-    from afflint.cli.completion import complete_paths
-
-    return complete_paths(incomplete, "dir")
-
-
-nodes = option(
-    "--nodes",
-    metavar="FILE",
-    kind=MULTIPLE,
-    completion=file,
-    help_text="Take nodes from a dump (- for stdin), manifests, pools, a list or a folder; or none.",
-)
-COLORS = ("auto", "always", "never")
-color = option(
-    "--color",
-    default="auto",
-    metavar="WHEN",
-    completion=word_completion(COLORS),
-    help_text="Use colors: auto (default), always or never. NO_COLOR and FORCE_COLOR apply.",
-)
-
-
-def format_option(words: Sequence[str]) -> Option:
-    """Return the --format option of a command, whose default is the first of ``words``."""
-    from afflint.findings.phrases import join_words
-
-    help_text = join_words([f"{words[0]} (default)", *words[1:]], "or")
-    return option(
-        "--format", dest="form", default=words[0], metavar="FORMAT", completion=word_completion(words), help_text=f"Write {help_text}."
-    )
-
-
-configured = (
-    option("--config", dest="config_file", metavar="FILE", completion=file, help_text="Use this configuration file, not the nearest one."),
-    flag("--no-config", help_text="Use no configuration file."),
-)
-"""The two options that select the configuration."""
-
-
-class ConfigOverrides(NamedTuple):
-    """The options of a command that select the configuration file or override its settings, as the user wrote them."""
-
-    config_file: str | None
+    config_file: str | None = None
     """None: the nearest file, unless ``no_config`` is set."""
-    no_config: bool
+    no_config: bool = False
     select: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -122,6 +42,96 @@ class ConfigOverrides(NamedTuple):
     formats: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     jobs: int | None = None
+
+
+CONFIG_FILE: str | None = option("--config", metavar="FILE", completion=FILE, help_text="Use this configuration file, not the nearest one.")
+NO_CONFIG: bool = flag("--no-config", help_text="Use no configuration file.")
+NODES: tuple[str, ...] = option(
+    "--nodes",
+    metavar="FILE",
+    kind=MULTIPLE,
+    completion=FILE,
+    help_text="Take nodes from a dump (- for stdin), manifests, pools, a list or a folder; or none.",
+)
+RENDER: str | None = option(
+    "--render",
+    metavar="[TOOLS]",
+    bare_value=",".join(RENDERERS),
+    completion=RENDERERS,
+    help_text="Check what kustomizations and charts render to.",
+)
+RENDER_NETWORK: bool = flag("--render-network", help_text="Let --render fetch bases and charts over the network.")
+OFFLINE: bool = flag("--offline", help_text="Let --render use the bases and charts that --render-network has fetched before.")
+SELECT: tuple[str, ...] = option(
+    "--select", metavar="NAMES", kind=MULTIPLE, completion=RULES, help_text="Enable only these rules or categories; comma-separated."
+)
+IGNORE: tuple[str, ...] = option(
+    "--ignore", metavar="NAMES", kind=MULTIPLE, completion=RULES, help_text="Disable these rules or categories."
+)
+KUBERNETES_VERSION: str | None = option(
+    "--kubernetes-version",
+    metavar="1.N",
+    completion=tuple([f"1.{minor}" for minor in range(NEWEST[1], OLDEST[1] - 1, -1)]),
+    help_text="Set the Kubernetes version of the cluster. Default: the newest.",
+)
+OUTPUTS: tuple[str, ...] = option(
+    "--output",
+    metavar="FILE",
+    kind=MULTIPLE,
+    completion=FILE,
+    help_text="Write the report to a file ('-': standard output), one for each --format.",
+)
+BASELINE: str | None = option("--baseline", metavar="FILE", completion=FILE, help_text="Leave out findings that --write-baseline recorded.")
+VERBOSE: bool = flag("-v", "--verbose", help_text="Explain each finding and list skipped files.")
+COLORS = ("auto", "always", "never")
+COLOR: str = option(
+    "--color",
+    default="auto",
+    metavar="WHEN",
+    completion=COLORS,
+    help_text="Use colors: auto (default), always or never. NO_COLOR and FORCE_COLOR apply.",
+)
+FAIL_ON: str | None = option(
+    "--fail-on",
+    metavar="SEVERITY",
+    completion=SEVERITIES,
+    help_text="Exit with 1 for findings of at least this severity: error, warning (default) or info.",
+)
+EXIT_ZERO: bool = flag("--exit-zero", help_text="Exit with 0 even if there are findings.")
+
+
+def form_option(words: Sequence[str]) -> Any:
+    """Declare the --format option of a command, whose default is the first of ``words``."""
+    help_text = join_words([f"{words[0]} (default)", *words[1:]], "or")
+    return option("--format", default=words[0], metavar="FORMAT", completion=words, help_text=f"Write {help_text}.")
+
+
+def output_option(what: str) -> Any:
+    """Declare the --output option of a command that writes only one file."""
+    return option("--output", metavar="FILE", completion=FILE, help_text=f"Write the {what} to a file. Default: standard output.")
+
+
+class RulesAndConfiguration(ConfigOverrides, heading="Rules and configuration"):
+    """The options that choose rules and the configuration."""
+
+    select = SELECT
+    extend_select = option(
+        "--extend-select", metavar="NAMES", kind=MULTIPLE, completion=RULES, help_text="Enable these rules or categories as well."
+    )
+    ignore = IGNORE
+    kubernetes_version = KUBERNETES_VERSION
+    config_file = CONFIG_FILE
+    no_config = NO_CONFIG
+
+
+class ExecutionOptions(ConfigOverrides, heading="Execution"):
+    """The options for how a command runs."""
+
+    jobs = option("--jobs", metavar="N", kind=NUMBER, help_text="Use N processes. Default: one per CPU.")
+    no_cache: bool = flag("--no-cache", help_text="Do not read or write the cache.", envvar="AFFLINT_NO_CACHE")
+    cache_dir: str | None = option(
+        "--cache-dir", metavar="DIR", envvar="AFFLINT_CACHE_DIR", completion=FOLDER, help_text="Keep the cache in this folder."
+    )
 
 
 def check_choice(option: str, value: str, known: Collection[str], listing: str = "") -> None:
@@ -162,7 +172,7 @@ def configuration_of_state(options: ConfigOverrides) -> Callable[[str | None], C
     """
     if options.config_file is not None or options.no_config:
         return None
-    return functools.partial(_overridden, options=options._replace(nodes=()), was_found=True)
+    return functools.partial(_overridden, options=ConfigOverrides(**{**vars(options), "nodes": ()}), was_found=True)
 
 
 def _overridden(path: str | None, options: ConfigOverrides, *, was_found: bool) -> Config:

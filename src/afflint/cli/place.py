@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
-from afflint.cli.check_options import select_options
-from afflint.cli.command import MULTIPLE, Argument, Command, flag, option
+from afflint.cli.command import FILE, MULTIPLE, Command, CommandOptions, argument, flag, option, with_help
+from afflint.cli.options import ConfigOverrides
 from afflint.cli.output import FOUND, colored, named_files, notify, write_or_show
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
-from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import visible
 from afflint.report.coverage import coverage_lines
 
@@ -24,39 +23,138 @@ _FORMATS = ("text", "json", "html")
 RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources (`--no-resources`)"
 
 
-class PlaceOptions(NamedTuple):
+COUNTS: tuple[str, ...] = option(
+    "--count",
+    metavar="POOL=N",
+    kind=MULTIPLE,
+    help_text="Assume N nodes in a pool, if nodes are declared as pools. Repeatable.",
+)
+PODS: tuple[str, ...] = option(
+    "--pods",
+    metavar="FILE",
+    kind=MULTIPLE,
+    completion=FILE,
+    help_text="Read running pods (or VMIs) from a dump: `kubectl get pods -A -o yaml`. It may have other objects, too. Repeatable.",
+)
+NO_RESOURCES: bool = flag("--no-resources", help_text="Ignore requests for CPU, memory and other resources.")
+ONLY_RUNNING: bool = flag("--only-running", help_text="Leave out virtual machines that do not start by themselves.")
+
+
+class PlaceInput(ConfigOverrides, heading="Input"):
+    """The options for what is placed, and on which nodes."""
+
+    nodes = options.NODES
+    counts = COUNTS
+    pods = PODS
+    render = with_help(options.RENDER, "Place what kustomizations and charts render to.")
+    render_network = options.RENDER_NETWORK
+    config_file = options.CONFIG_FILE
+    no_config = options.NO_CONFIG
+
+
+class SchedulingOptions(CommandOptions, heading="Scheduling"):
+    """The options for how pods are scheduled."""
+
+    replan: bool = flag("--replan", help_text="Schedule running pods of the workloads again; by default they stay on their nodes.")
+    resources: bool = flag(
+        "--resources", help_text="Compare requests for CPU, memory and other resources with what nodes can allocate. This is the default."
+    )
+    no_resources = NO_RESOURCES
+    only_running = ONLY_RUNNING
+
+
+class PlaceDisruptions(CommandOptions, heading="Disruptions"):
+    lose: tuple[str, ...] = option(
+        "--lose",
+        metavar="WHAT",
+        kind=MULTIPLE,
+        help_text="Simulate the failure of a node by name, of all nodes with the label KEY=VALUE, of several of these separated by "
+        "commas, or of each:node, each:zone or each:KEY, one at a time. Repeatable.",
+    )
+    drain: tuple[str, ...] = option(
+        "--drain",
+        metavar="WHAT",
+        kind=MULTIPLE,
+        help_text="Simulate `kubectl drain`, which evicts pods as far as PodDisruptionBudgets allow; WHAT as for --lose. Several nodes "
+        "are cordoned first and then drained in the given order. Repeatable.",
+    )
+    remove: tuple[str, ...] = option(
+        "--remove", metavar="WHAT", kind=MULTIPLE, help_text="Simulate the deletion of Node objects; WHAT as for --lose. Repeatable."
+    )
+    together: bool = flag(
+        "--together",
+        help_text="Simulate all of these as one disruption: first the failures, then the drains, then the removals. One of them may be "
+        "each:node, each:zone or each:KEY, which is combined with the others one at a time.",
+    )
+
+
+class PlaceChanges(CommandOptions, heading="Rollouts, upgrades and descheduling"):
+    roll: tuple[str, ...] = option(
+        "--roll",
+        metavar="WORKLOAD",
+        kind=MULTIPLE,
+        help_text="Simulate the rollout of a new template of a workload, by its name, or of each workload: `each`. It shows where "
+        "the replicas may be in the end, over the orders in which pods can be created and removed. Repeatable.",
+    )
+    upgrade: tuple[str, ...] = option(
+        "--upgrade",
+        metavar="POOL",
+        kind=MULTIPLE,
+        help_text="Simulate a rolling upgrade of a node pool, a role such as `worker`, all nodes with the label KEY=VALUE, or of each "
+        "pool, one after another. Repeatable.",
+    )
+    max_unavailable: str | None = option(
+        "--max-unavailable",
+        metavar="N",
+        help_text="Drain at most N nodes (or N%) of a pool at a time. Default: as the pool declares, else 1.",
+    )
+    surge: str | None = option(
+        "--surge",
+        metavar="N",
+        help_text="Create N new nodes (or N%) before old ones are drained, and replace nodes instead of restarting them. Default: "
+        "as the pool declares.",
+    )
+    deschedule: bool = flag(
+        "--deschedule",
+        help_text="Simulate the descheduler with each DeschedulerPolicy and KubeDescheduler of the input: what it moves in each run, "
+        "and loops that never end.",
+    )
+
+
+class PlaceOutput(CommandOptions, heading="Output"):
+    group_by: str = option(
+        "--by",
+        metavar="KEY",
+        default="zone",
+        completion=("zone", "region"),
+        help_text="Group nodes by a label: zone (default), region, or any key.",
+    )
+    group_label: str = option(
+        "--group-by",
+        metavar="KEY",
+        default="",
+        help_text="Judge workloads of a namespace with the same value of a pod label as one application. Default: what a Service, a "
+        "PodDisruptionBudget, or the anti-affinity or spread constraints of single virtual machines select together.",
+    )
+    only: tuple[str, ...] = option(
+        "--only",
+        metavar="NAME",
+        kind=MULTIPLE,
+        help_text="Show only a workload, an application or a node and its workloads, by name or glob. The exit code is that of "
+        "the whole simulation. Repeatable.",
+    )
+    summary: bool = flag("--summary", help_text="As text, show only the counts and what the simulation does not consider.")
+    form: str = options.form_option(_FORMATS)
+    output: str | None = options.output_option("plan")
+    verbose: bool = flag("-v", "--verbose", help_text="Show the parts of each score, and the events of each disruption, too.")
+    exit_zero = with_help(options.EXIT_ZERO, "Exit with 0 even if a replica cannot be scheduled.")
+    color = options.COLOR
+
+
+class PlaceOptions(PlaceInput, SchedulingOptions, PlaceDisruptions, PlaceChanges, PlaceOutput):
     """The options of ``afflint place``."""
 
-    paths: tuple[str, ...]
-    nodes: tuple[str, ...]
-    counts: tuple[str, ...]
-    pods: tuple[str, ...]
-    render: str | None
-    render_network: bool
-    config_file: str | None
-    no_config: bool
-    replan: bool
-    resources: bool
-    no_resources: bool
-    only_running: bool
-    lose: tuple[str, ...]
-    drain: tuple[str, ...]
-    remove: tuple[str, ...]
-    together: bool
-    roll: tuple[str, ...]
-    upgrade: tuple[str, ...]
-    max_unavailable: str | None
-    surge: str | None
-    deschedule: bool
-    group_by: str
-    group_label: str
-    only: tuple[str, ...]
-    summary: bool
-    form: str
-    output: str | None
-    verbose: bool
-    exit_zero: bool
-    color: str
+    paths: tuple[str, ...] = argument("[PATHS]...", FILE)
 
 
 def place(args: PlaceOptions) -> int:
@@ -85,8 +183,7 @@ def place(args: PlaceOptions) -> int:
         raise UserError("--max-unavailable and --surge need --upgrade")
     if args.resources and args.no_resources:
         raise UserError("--resources and --no-resources exclude each other")
-    overrides = options.ConfigOverrides(args.config_file, args.no_config, nodes=args.nodes, render=args.render)
-    session = Session(options.configuration(overrides))
+    session = Session(options.configuration(args))
     note_unused_render(session.config)
     given = session.sources(args.paths or (() if session.pipes_workloads() else (".",)))
     sources, run = session.with_renders(given, Options(options.jobs(session.config.jobs)), network=args.render_network)
@@ -190,128 +287,4 @@ def _chunks(plan: Plan, args: PlaceOptions) -> Iterator[str]:
     return table.render(plan, color=color, width=width, verbose=args.verbose, summary=args.summary)
 
 
-_RENDER_HELP = {
-    "render": "Place what kustomizations and charts render to.",
-    "render_network": "Let --render fetch bases and charts over the network.",
-}
-_SECTIONS = {
-    "Input": (
-        options.nodes,
-        option(
-            "--count",
-            dest="counts",
-            metavar="POOL=N",
-            kind=MULTIPLE,
-            help_text="Assume N nodes in a pool, if nodes are declared as pools. Repeatable.",
-        ),
-        option(
-            "--pods",
-            metavar="FILE",
-            kind=MULTIPLE,
-            completion=options.file,
-            help_text="Read running pods (or VMIs) from a dump: `kubectl get pods -A -o yaml`. It may have other objects, too. Repeatable.",
-        ),
-        *(each._replace(help_text=_RENDER_HELP[each.name]) for each in select_options(*_RENDER_HELP)),
-        *options.configured,
-    ),
-    "Scheduling": (
-        flag("--replan", help_text="Schedule running pods of the workloads again; by default they stay on their nodes."),
-        flag(
-            "--resources",
-            help_text="Compare requests for CPU, memory and other resources with what nodes can allocate. This is the default.",
-        ),
-        flag("--no-resources", help_text="Ignore requests for CPU, memory and other resources."),
-        flag("--only-running", help_text="Leave out virtual machines that do not start by themselves."),
-    ),
-    "Disruptions": (
-        option(
-            "--lose",
-            metavar="WHAT",
-            kind=MULTIPLE,
-            help_text="Simulate the failure of a node by name, of all nodes with the label KEY=VALUE, of several of these separated by "
-            "commas, or of each:node, each:zone or each:KEY, one at a time. Repeatable.",
-        ),
-        option(
-            "--drain",
-            metavar="WHAT",
-            kind=MULTIPLE,
-            help_text="Simulate `kubectl drain`, which evicts pods as far as PodDisruptionBudgets allow; WHAT as for --lose. Several nodes "
-            "are cordoned first and then drained in the given order. Repeatable.",
-        ),
-        option(
-            "--remove", metavar="WHAT", kind=MULTIPLE, help_text="Simulate the deletion of Node objects; WHAT as for --lose. Repeatable."
-        ),
-        flag(
-            "--together",
-            help_text="Simulate all of these as one disruption: first the failures, then the drains, then the removals. One of them may be "
-            "each:node, each:zone or each:KEY, which is combined with the others one at a time.",
-        ),
-    ),
-    "Rollouts, upgrades and descheduling": (
-        option(
-            "--roll",
-            metavar="WORKLOAD",
-            kind=MULTIPLE,
-            help_text="Simulate the rollout of a new template of a workload, by its name, or of each workload: `each`. It shows where "
-            "the replicas may be in the end, over the orders in which pods can be created and removed. Repeatable.",
-        ),
-        option(
-            "--upgrade",
-            metavar="POOL",
-            kind=MULTIPLE,
-            help_text="Simulate a rolling upgrade of a node pool, a role such as `worker`, all nodes with the label KEY=VALUE, or of each "
-            "pool, one after another. Repeatable.",
-        ),
-        option(
-            "--max-unavailable",
-            metavar="N",
-            help_text="Drain at most N nodes (or N%) of a pool at a time. Default: as the pool declares, else 1.",
-        ),
-        option(
-            "--surge",
-            metavar="N",
-            help_text="Create N new nodes (or N%) before old ones are drained, and replace nodes instead of restarting them. Default: "
-            "as the pool declares.",
-        ),
-        flag(
-            "--deschedule",
-            help_text="Simulate the descheduler with each DeschedulerPolicy and KubeDescheduler of the input: what it moves in each run, "
-            "and loops that never end.",
-        ),
-    ),
-    "Output": (
-        option(
-            "--by",
-            dest="group_by",
-            metavar="KEY",
-            default="zone",
-            completion=options.word_completion(("zone", "region")),
-            help_text="Group nodes by a label: zone (default), region, or any key.",
-        ),
-        option(
-            "--group-by",
-            dest="group_label",
-            metavar="KEY",
-            default="",
-            help_text="Judge workloads of a namespace with the same value of a pod label as one application. Default: what a Service, a "
-            "PodDisruptionBudget, or the anti-affinity or spread constraints of single virtual machines select together.",
-        ),
-        option(
-            "--only",
-            metavar="NAME",
-            kind=MULTIPLE,
-            help_text="Show only a workload, an application or a node and its workloads, by name or glob. The exit code is that of "
-            "the whole simulation. Repeatable.",
-        ),
-        flag("--summary", help_text="As text, show only the counts and what the simulation does not consider."),
-        options.format_option(_FORMATS),
-        option("--output", metavar="FILE", completion=options.file, help_text="Write the plan to a file. Default: standard output."),
-        flag("-v", "--verbose", help_text="Show the parts of each score, and the events of each disruption, too."),
-        flag("--exit-zero", help_text="Exit with 0 even if a replica cannot be scheduled."),
-        options.color,
-    ),
-}
-
-COMMAND = Command(
-    place, PlaceOptions, _SECTIONS, Argument("paths", "[PATHS]...", options.file), "Simulate scheduling, failures and drains."
-)
+COMMAND = Command(place, PlaceOptions, "Simulate scheduling, failures and drains.")

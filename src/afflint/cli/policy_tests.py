@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
-from afflint.cli.command import Argument, Command, flag
+from afflint.cli.command import FOLDER, Command, argument, flag
+from afflint.cli.options import ConfigOverrides
 from afflint.cli.output import FOUND, colored, show
 from afflint.findings.errors import UserError
-from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
 
 if TYPE_CHECKING:
@@ -20,15 +20,15 @@ _FORMATS = ("text", "json")
 _BOLD, _RED, _GREEN, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 
 
-class PolicyTestOptions(NamedTuple):
+class PolicyTestOptions(ConfigOverrides):
     """The options of ``afflint test``."""
 
-    paths: tuple[str, ...]
-    config_file: str | None
-    no_config: bool
-    form: str
-    color: str
-    quiet: bool
+    paths: tuple[str, ...] = argument("PATHS...", FOLDER, required=True)
+    config_file = options.CONFIG_FILE
+    no_config = options.NO_CONFIG
+    form: str = options.form_option(_FORMATS)
+    color = options.COLOR
+    quiet: bool = flag("-q", "--quiet", help_text="Print only what differs from the examples, no summary.")
 
 
 def test(args: PolicyTestOptions) -> int:
@@ -52,7 +52,7 @@ def test(args: PolicyTestOptions) -> int:
         from afflint.config import find
 
         config_file = find(args.paths[0])
-    runner = ExampleRunner(options.configuration(options.ConfigOverrides(config_file, no_config=config_file is None)))
+    runner = ExampleRunner(options.configuration(ConfigOverrides(config_file=config_file, no_config=config_file is None)))
     examples = examples_in(args.paths, {*rules(), *runner.policies})
     if not examples:
         raise UserError(
@@ -140,16 +140,4 @@ def _as_json(verdicts: Sequence[ExampleVerdict], policies: Sequence[str]) -> str
     return json.dumps({"version": 1, "examples": examples, "summary": summary}, indent=2) + "\n"
 
 
-_OPTIONS = (
-    *options.configured,
-    options.format_option(_FORMATS),
-    options.color,
-    flag("-q", "--quiet", help_text="Print only what differs from the examples, no summary."),
-)
-COMMAND = Command(
-    test,
-    PolicyTestOptions,
-    {"": _OPTIONS},
-    Argument("paths", "PATHS...", options.folder, required=True),
-    "Test policies on their examples.",
-)
+COMMAND = Command(test, PolicyTestOptions, "Test policies on their examples.")

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
-from afflint.cli.check_options import select_options
-from afflint.cli.command import MULTIPLE, Argument, Command, option
+from afflint.cli.command import FILE, MULTIPLE, Command, argument, option, with_help
+from afflint.cli.options import ConfigOverrides, ExecutionOptions
 from afflint.cli.output import ProgressLine, write_or_show
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
-from afflint.findings.namedtuples import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.report.compliance import Compliance
@@ -19,43 +18,42 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "json", "html", "markdown")
 
 
-class ReportOptions(NamedTuple):
+class ReportInput(ConfigOverrides, heading="Input"):
+    nodes = options.NODES
+    history: tuple[str, ...] = option(
+        "--history",
+        metavar="PATH",
+        kind=MULTIPLE,
+        completion=FILE,
+        help_text="Show the trend from earlier JSON reports of check and report, named by day: a file or a folder. Repeatable.",
+    )
+    render = options.RENDER
+    render_network = options.RENDER_NETWORK
+    offline = options.OFFLINE
+
+
+class ReportConfiguration(ConfigOverrides, heading="Rules and configuration"):
+    select = options.SELECT
+    ignore = options.IGNORE
+    kubernetes_version = options.KUBERNETES_VERSION
+    config_file = options.CONFIG_FILE
+    no_config = options.NO_CONFIG
+
+
+class ReportOutput(ConfigOverrides, heading="Output"):
+    owner: str | None = option(
+        "--owner", metavar="KEY", help_text="Group by this label. Default: the most frequent of owner, team and similar labels."
+    )
+    form: str = options.form_option(_FORMATS)
+    output: str | None = options.output_option("report")
+    baseline = with_help(options.BASELINE, "Show since when a workload violates a policy, as this baseline records it.")
+    verbose = with_help(options.VERBOSE, "List all violations and groups.")
+
+
+class ReportOptions(ReportInput, ReportConfiguration, ReportOutput, ExecutionOptions):
     """The options of ``afflint report``."""
 
-    paths: tuple[str, ...]
-    nodes: tuple[str, ...]
-    history: tuple[str, ...]
-    render: str | None
-    render_network: bool
-    offline: bool
-    select: tuple[str, ...]
-    ignore: tuple[str, ...]
-    kubernetes_version: str | None
-    config_file: str | None
-    no_config: bool
-    owner: str | None
-    form: str
-    output: str | None
-    baseline: str | None
-    verbose: bool
-    jobs: int | None
-    no_cache: bool
-    cache_dir: str | None
-
-    @property
-    def config_overrides(self) -> options.ConfigOverrides:
-        """The options that select and override the configuration."""
-        return options.ConfigOverrides(
-            self.config_file,
-            self.no_config,
-            select=self.select,
-            ignore=self.ignore,
-            nodes=self.nodes,
-            kubernetes_version=self.kubernetes_version,
-            render=self.render,
-            baseline=self.baseline,
-            jobs=self.jobs,
-        )
+    paths: tuple[str, ...] = argument("[PATHS]...", FILE)
 
 
 def report(args: ReportOptions) -> int:
@@ -69,7 +67,7 @@ def report(args: ReportOptions) -> int:
     from afflint.pipeline.session import Session
 
     options.check_choice("--format", args.form, _FORMATS)
-    config = options.configuration(args.config_overrides)
+    config = options.configuration(args)
     if not (config.policies or args.history):
         raise UserError('no policies: add `policies` to the configuration, or a profile such as `extends: ["afflint:strict"]`')
     session = Session(config)
@@ -106,36 +104,4 @@ def _chunks(result: Compliance, args: ReportOptions) -> Iterator[str]:
     return text.render(result, verbose=args.verbose)
 
 
-_OUTPUT_HELP = {
-    "baseline": "Show since when a workload violates a policy, as this baseline records it.",
-    "verbose": "List all violations and groups.",
-}
-"""The help of options that mean more, or less, than those of `check`."""
-_SECTIONS = {
-    "Input": [
-        *select_options("nodes"),
-        option(
-            "--history",
-            metavar="PATH",
-            kind=MULTIPLE,
-            completion=options.file,
-            help_text="Show the trend from earlier JSON reports of check and report, named by day: a file or a folder. Repeatable.",
-        ),
-        *select_options("render", "render_network", "offline"),
-    ],
-    "Rules and configuration": [*select_options("select", "ignore", "kubernetes_version"), *options.configured],
-    "Output": (
-        option("--owner", metavar="KEY", help_text="Group by this label. Default: the most frequent of owner, team and similar labels."),
-        options.format_option(_FORMATS),
-        option("--output", metavar="FILE", completion=options.file, help_text="Write the report to a file. Default: standard output."),
-        *(each._replace(help_text=_OUTPUT_HELP[each.name]) for each in select_options(*_OUTPUT_HELP)),
-    ),
-    "Execution": select_options("jobs", "no_cache", "cache_dir"),
-}
-COMMAND = Command(
-    report,
-    ReportOptions,
-    _SECTIONS,
-    Argument("paths", "[PATHS]...", options.file),
-    "Show the compliance of all workloads with the policies.",
-)
+COMMAND = Command(report, ReportOptions, "Show the compliance of all workloads with the policies.")

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint import __version__
-from afflint.cli.options import COLORS, check_choice
+from afflint.cli.options import check_choice
 from afflint.cli.output import FOUND, colored, named_files, notify, show, write
 from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES
-from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize, quoted, visible
 from afflint.report import FORMATS
 
 if TYPE_CHECKING:
+    from afflint.cli.check_options import CheckOptions
     from afflint.config import Config
     from afflint.findings.finding import Finding
     from afflint.pipeline.run import Outcome
@@ -25,30 +25,7 @@ if TYPE_CHECKING:
     from afflint.report import Report, Summary
 
 
-class ReportingOptions(NamedTuple):
-    """The options of the report and the exit code, of ``afflint check``."""
-
-    formats: tuple[str, ...]
-    outputs: tuple[str, ...]
-    statistics: bool
-    write_baseline: bool
-    color: str
-    quiet: bool
-    verbose: bool
-    fail_on_empty: bool
-    exit_zero: bool
-    unsafe_fixes: bool = False
-    fail_on_unrendered: bool = False
-
-    def check(self) -> None:
-        """Raise UserError, before anything is read, for options that cannot be combined."""
-        report_targets(self.formats, self.outputs)
-        if self.statistics and (self.formats or self.outputs):
-            raise UserError("--statistics cannot be used with --format or --output")
-        check_choice("--color", self.color, COLORS)
-
-
-def check_targets(config: Config, args: ReportingOptions, *, writes_report: bool = True) -> None:
+def check_targets(config: Config, args: CheckOptions, *, writes_report: bool = True) -> None:
     """Raise UserError, before anything is read, if a configuration that was found names an output file that it may not write.
 
     ``writes_report``: whether the command writes a report with these options at all.
@@ -83,15 +60,7 @@ def report_targets(formats: Sequence[str], outputs: Sequence[str], known: Sequen
     return targets
 
 
-def report_outcome(
-    outcome: Outcome,
-    config: Config,
-    targets: list[tuple[str, str]],
-    paths: Sequence[str],
-    args: ReportingOptions,
-    *,
-    to_stderr: bool = False,
-) -> int:
+def report_outcome(outcome: Outcome, config: Config, targets: list[tuple[str, str]], args: CheckOptions, *, to_stderr: bool = False) -> int:
     """Report the outcome as the options say, and return the exit code. ``to_stderr``: use standard error instead of standard output."""
     if args.write_baseline:
         return _write_baseline(config.baseline, outcome, to_stderr=to_stderr)
@@ -102,14 +71,14 @@ def report_outcome(
     if args.statistics:
         show(_statistics(outcome), to_stderr=to_stderr)
     else:
-        report = _create_report(outcome, config, paths, quiet=args.quiet, verbose=args.verbose, unsafe=args.unsafe_fixes)
+        report = _create_report(outcome, config, args)
         if "html" in config.format:
             from afflint.cli.page_metadata import page_metadata
 
             report = report._replace(made=page_metadata())
         _report(targets, report, args.color, to_stderr=to_stderr)
         if _is_first_run(outcome, config, targets, args):
-            notify("".join([f"\n{line}" for line in _next_steps(report.summary, paths)]))
+            notify("".join([f"\n{line}" for line in _next_steps(report.summary, args.paths)]))
     renders = outcome.summary.renders
     if renders is not None and outcome.summary.coverage.not_seen and not any(name in ("text", "json") for name, _ in targets):
         from afflint.report.coverage import coverage_lines
@@ -167,7 +136,7 @@ def _next_commands(summary: Summary, paths: Sequence[str]) -> Iterator[tuple[str
 _MOST_COMMANDS = 2
 
 
-def _is_first_run(outcome: Outcome, config: Config, targets: Sequence[tuple[str, str]], args: ReportingOptions) -> bool:
+def _is_first_run(outcome: Outcome, config: Config, targets: Sequence[tuple[str, str]], args: CheckOptions) -> bool:
     """Return whether a person reads the report, has no findings to work on, and has not configured anything."""
     import sys
 
@@ -244,14 +213,15 @@ def _fails(outcome: Outcome, fail_on: str) -> bool:
     return any(severity in failing for _, severity in outcome.summary.counts)
 
 
-def _create_report(outcome: Outcome, config: Config, paths: Sequence[str], *, quiet: bool, verbose: bool, unsafe: bool) -> Report:
+def _create_report(outcome: Outcome, config: Config, args: CheckOptions) -> Report:
     from afflint.report import Report
 
-    summary = outcome.summary._replace(empty=named_files((outcome.sources[file].name for file in outcome.empty), paths))
+    summary = outcome.summary._replace(empty=named_files((outcome.sources[file].name for file in outcome.empty), args.paths))
     if summary.renders is None and summary.coverage.not_seen:
         summary = summary._replace(missing_tools=_missing(summary.coverage.tools))
     has_rules = bool(outcome.findings) or _selects_rules(config)
-    return Report(outcome.findings, summary, lambda: _rule_infos(config), outcome.text, __version__, verbose, quiet, unsafe, has_rules)
+    shown = (args.verbose, args.quiet, args.unsafe_fixes)
+    return Report(outcome.findings, summary, lambda: _rule_infos(config), outcome.text, __version__, *shown, has_rules)
 
 
 def _missing(tools: Sequence[str]) -> tuple[str, ...]:

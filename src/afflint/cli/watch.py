@@ -145,7 +145,7 @@ def _paths_to_watch(args: CheckOptions, before: _WatchedPaths | None) -> _Watche
     """Return the paths to watch under the current configuration, or under the previous one while the current one has errors."""
     files = list(args.values)
     try:
-        config: Config | None = options.configuration(args.config_overrides)
+        config: Config | None = options.configuration(args)
     except UserError as error:
         if before is None:
             raise

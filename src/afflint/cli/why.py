@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
-from afflint.cli.command import Argument, Command, option
+from afflint.cli.command import FILE, Command, CommandOptions, argument, with_help
 from afflint.cli.output import FOUND, colored, notify, write_or_show
-from afflint.cli.place import COMMAND as PLACE
-from afflint.cli.place import RESOURCES_LEFT_OUT, parse_counts
+from afflint.cli.place import RESOURCES_LEFT_OUT, PlaceInput, SchedulingOptions, parse_counts
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
-from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
@@ -21,25 +19,17 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "json")
 
 
-class WhyOptions(NamedTuple):
+class WhyOutput(CommandOptions, heading="Output"):
+    form: str = options.form_option(_FORMATS)
+    output: str | None = options.output_option("answer")
+    exit_zero = with_help(options.EXIT_ZERO, "Exit with 0 even if the workload does not run or survive.")
+    color = options.COLOR
+
+
+class WhyOptions(PlaceInput, SchedulingOptions, WhyOutput):
     """The options of ``afflint why``."""
 
-    arguments: tuple[str, ...]
-    nodes: tuple[str, ...]
-    counts: tuple[str, ...]
-    pods: tuple[str, ...]
-    render: str | None
-    render_network: bool
-    config_file: str | None
-    no_config: bool
-    replan: bool
-    resources: bool
-    no_resources: bool
-    only_running: bool
-    form: str
-    output: str | None
-    exit_zero: bool
-    color: str
+    arguments: tuple[str, ...] = argument("NAME [PATHS]...", FILE, required=True)
 
 
 def why(args: WhyOptions) -> int:
@@ -64,9 +54,7 @@ def why(args: WhyOptions) -> int:
     if args.resources and args.no_resources:
         raise UserError("--resources and --no-resources exclude each other")
     name, *paths = args.arguments
-    session = Session(
-        options.configuration(options.ConfigOverrides(args.config_file, args.no_config, nodes=args.nodes, render=args.render))
-    )
+    session = Session(options.configuration(args))
     note_unused_render(session.config)
     given = session.sources(paths or (() if session.pipes_workloads() else (".",)))
     sources, run = session.with_renders(given, Options(options.jobs(session.config.jobs)), network=args.render_network)
@@ -112,20 +100,4 @@ def _chunks(explanation: Explanation, args: WhyOptions) -> Iterator[str]:
     return report.render(explanation, color=color, width=width)
 
 
-_SECTIONS = {
-    "Input": PLACE.sections["Input"],
-    "Scheduling": PLACE.sections["Scheduling"],
-    "Output": (
-        options.format_option(_FORMATS),
-        option("--output", metavar="FILE", completion=options.file, help_text="Write the answer to a file. Default: standard output."),
-        *(each._replace(help_text="Exit with 0 even if the workload does not run or survive.") for each in PLACE.select("exit_zero")),
-        options.color,
-    ),
-}
-COMMAND = Command(
-    why,
-    WhyOptions,
-    _SECTIONS,
-    Argument("arguments", "NAME [PATHS]...", options.file, required=True),
-    "Explain why a workload does not run, and what would help.",
-)
+COMMAND = Command(why, WhyOptions, "Explain why a workload does not run, and what would help.")
