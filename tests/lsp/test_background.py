@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 import pytest
 
@@ -22,9 +23,7 @@ from afflint.lsp.indexer.process import Indexer, _encode
 from afflint.lsp.indexer.protocol import (
     DocumentFindings,
     DocumentRecognized,
-    IndexerCommand,
     IndexerInit,
-    IndexerMessage,
     IndexerRequest,
     LineReader,
     NumberedFile,
@@ -245,11 +244,11 @@ class TestEnd:
 def test_the_server_checks_under_the_settings_of_the_run(shop: Path, beside: str) -> None:
     (shop / "beside.yaml").write_text(beside)
     (shop / "widget.yaml").write_text("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {where: {tolerations: []}}\n")
-    messages: SimpleQueue[IndexerMessage] = SimpleQueue()
+    messages: SimpleQueue[Any] = SimpleQueue()
     command_line = CommandLineConfig(no_config=True)
     indexer = Indexer(IndexerInit(ClientOf(), command_line), lambda what: messages.put(protocol.REPORTS.decode(_encode(what))))
-    indexer.execute(IndexerCommand(RunRequest(str(shop), True, True)))
-    ended = messages.get(timeout=PATIENCE).body
+    indexer.execute(RunRequest(str(shop), True, True))
+    ended = messages.get(timeout=PATIENCE)
     assert isinstance(ended, RunEnded)
     assert ended.findings is not None, ended.fault
     project, workspace = Project(str(shop), command_line, all_files=True), indexer._workspaces[str(shop)]
@@ -271,8 +270,8 @@ class TestMessages:
             DocumentRecognized("/srv", known),
             Response(3, {"a": [1, None, "🦊\ud800"]}),
         ):
-            assert protocol.REPORTS.decode(protocol.REPORTS.encode(IndexerMessage(report))) == IndexerMessage(report)
-        order = IndexerCommand(IndexerRequest(1, "textDocument/hover", {"position": {"line": 0, "character": 1}}))
+            assert protocol.REPORTS.decode(protocol.REPORTS.encode(report)) == report
+        order = IndexerRequest(1, "textDocument/hover", {"position": {"line": 0, "character": 1}})
         assert protocol.COMMANDS.decode(protocol.COMMANDS.encode(order)) == order
 
     def test_a_fix_that_json_cannot_represent_is_dropped(self) -> None:
@@ -280,7 +279,7 @@ class TestMessages:
 
         found = self.FOUND._replace(edits=(Edit(Span(1, 1, 1, 1), "x"),), meant=(Insert(("spec",), "a", {1: object()}),))
         report = RunEnded("/srv", RunFindings(False, "/srv", (DocumentFindings("file:///a", 1, None, (found,)),)))
-        arrived = protocol.REPORTS.decode(_encode(report)).body
+        arrived = protocol.REPORTS.decode(_encode(report))
         assert arrived == RunEnded("/srv", RunFindings(False, "/srv", (DocumentFindings("file:///a", 1, None, (self.FOUND,)),)))
 
     def test_lines_may_arrive_in_pieces(self) -> None:

@@ -29,9 +29,9 @@ class PlainError(ValueError):
 
 
 class Codec(Generic[Value]):
-    """Encodes and decodes values of one type; ``elsewhere`` maps types that are imported only for the type checker to modules."""
+    """Encodes and decodes values of a type or a union; ``elsewhere`` maps types that are imported only for the type checker to modules."""
 
-    def __init__(self, of: type[Value], elsewhere: Mapping[str, str] | None = None) -> None:
+    def __init__(self, of: type[Value] | UnionType, elsewhere: Mapping[str, str] | None = None) -> None:
         self._coder = _Types(elsewhere or {}).coder(of, sys.modules[of.__module__])
 
     def encode(self, value: Value) -> bytes:

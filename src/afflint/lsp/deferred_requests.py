@@ -13,7 +13,7 @@ from afflint.lsp.document import ServerDocument
 from afflint.lsp.document_requests import DocumentRequests
 from afflint.lsp.editor_state import EditorState
 from afflint.lsp.indexer.client import IndexerClient
-from afflint.lsp.indexer.protocol import IndexerCommand, IndexerRequest, OpenDocument, Response
+from afflint.lsp.indexer.protocol import IndexerRequest, OpenDocument, Response
 from afflint.lsp.transport import ResponseError
 
 _METHODS = tuple(f"textDocument/{each}" for each in ("definition", "references", "completion", "inlayHint", "codeLens"))
@@ -72,7 +72,7 @@ class DeferredRequests:
         self._waiting[self._asked] = identity, deferred.result
         if self._indexer.runs:
             self.send_document(deferred.document)
-            self._indexer.send([IndexerCommand(IndexerRequest(self._asked, deferred.method, deferred.params))])
+            self._indexer.send(IndexerRequest(self._asked, deferred.method, deferred.params))
         else:
             self.answer(Response(self._asked))
 
@@ -100,5 +100,5 @@ class DeferredRequests:
         if not document.is_mirrored:
             document.is_mirrored = True
             project = document.project
-            opened = OpenDocument(document.uri, document.path, project.folder, project.all_files, document.version, str(document.text))
-            self._indexer.send([IndexerCommand(opened)])
+            text = str(document.text)
+            self._indexer.send(OpenDocument(document.uri, document.path, project.folder, project.all_files, document.version, text))

@@ -1,4 +1,4 @@
-"""The requests that need only one document to answer: links and code actions."""
+"""The requests that need only one document to answer: hover, links and code actions."""
 
 from __future__ import annotations
 
@@ -38,12 +38,20 @@ class DocumentRequests:
         return document if document is not None and document.is_checked else None
 
     def hover(self, document: ServerDocument, params: Any, explanation: str | None) -> Any:
-        """Return the contents of a hover; ``explanation`` is that of the constraint at the position."""
-        from afflint.lsp.hover import hover
-
-        place = document.text.from_lsp(params["position"])
-        shown = [*self._shown(document), *document.rendered.findings]
-        return hover(document.text, place, shown, explanation, markdown=self._editor.client.markdown)
+        """Return a hover with the findings at its position; None without any. ``explanation`` is that of the constraint there."""
+        at = document.text.position_of(document.text.from_lsp(params["position"]))
+        parts, span = [explanation] if explanation else [], None
+        for finding in (*self._shown(document), *document.rendered.findings):
+            start, end = (finding.span.line, finding.span.column), (finding.span.end_line, finding.span.end_column)
+            if start <= at <= end:
+                span = span or finding.span
+                parts.append(_finding_text(finding))
+        if not parts:
+            return None
+        text = "\n\n---\n\n".join(parts)
+        markdown = self._editor.client.markdown
+        contents = {"kind": "markdown", "value": text} if markdown else {"kind": "plaintext", "value": _plain(text)}
+        return {"contents": contents} | ({"range": document.text.range_of(span)} if span is not None else {})
 
     def _links(self, params: Any) -> Any:
         from afflint.checks.registry import rules
@@ -86,3 +94,19 @@ def _links_in(text: EditorText, known: Iterable[str]) -> Iterator[tuple[Span, st
                 if word[0] in names:
                     start, end = match.start(1) + word.start(), match.start(1) + word.end()
                     yield Span(*text.position_of((number, start)), *text.position_of((number, end))), word[0]
+
+
+def _finding_text(finding: Finding) -> str:
+    from afflint.checks.registry import rules
+
+    if finding.category == "policy":
+        return f"{finding.severity}: {finding.message}\n\n{finding.help}\n\n(policy {finding.rule})"
+    page = rules()[finding.rule].page().split("\n", 1)[1].partition("\n## Examples")[0].strip()
+    # Headings are too large for a hover window.
+    page = re.sub(r"(?m)^#+ (.*)$", r"**\1**", page)
+    return f"{finding.severity}: {finding.message}\n\n{finding.help}\n\n[{finding.rule}]({page_uri(finding.rule)}): {page}"
+
+
+def _plain(text: str) -> str:
+    text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)
+    return re.sub(r"\*\*([^*]+)\*\*", r"\1", text)

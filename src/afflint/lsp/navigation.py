@@ -1,4 +1,4 @@
-"""Navigation from selectors to the manifests that they select and back, and hints with the number of selected pods."""
+"""The object at a position of a document, and navigation from selectors to the manifests that they select and back."""
 
 from __future__ import annotations
 
@@ -9,15 +9,61 @@ from typing import Any
 from afflint.findings.finding import FileId, Span
 from afflint.findings.paths import Path
 from afflint.index.facts import Pods, SelectorRef
+from afflint.index.manifest_index import covers
+from afflint.kube.manifests import Manifest, Workload
 from afflint.lsp.document import DocumentTexts
 from afflint.lsp.explanation import count_selected
 from afflint.lsp.indexer.document import IndexedDocument, ParsedText
 from afflint.lsp.indexer.workspace import WorkspaceState
-from afflint.lsp.symbol import manifest_at, pods_at, selectors_in, selects
 from afflint.lsp.text import Place
+from afflint.yaml.cursor import cursor_at
 
 _MOST = 200
 """The highest number of locations in a response."""
+
+
+def manifest_at(document: IndexedDocument, line: int, column: int) -> tuple[Manifest, Path] | None:
+    """Return the manifest at a position, counted from 1, and the path of the value there."""
+    parsed = document.parsed.document(line)
+    if parsed is None:
+        return None
+    path = cursor_at(parsed, line, column).path
+    candidates = [each for each in document.parsed.manifests(parsed) if path[: len(each.base)] == each.base]
+    # One whose pod template contains the path comes first.
+    candidates.sort(key=lambda each: not (isinstance(each, Workload) and path[: len(each.template_path)] == each.template_path))
+    return (candidates[0], path) if candidates else None
+
+
+def selectors_in(document: IndexedDocument, manifest: Manifest) -> list[SelectorRef]:
+    """Return the selectors in the current version of a manifest, as a run would collect them."""
+    from afflint.index.facts import facts_of
+
+    selectors = [each for each in facts_of(manifest) if isinstance(each, SelectorRef)]
+    state, file = document.workspace.state, document.file
+    if state is None or file is None:
+        return selectors
+    folder = state.reduced.files.folder(file)
+    return [each._replace(site=each.site._replace(file=file, folder=folder)) for each in selectors]
+
+
+def pods_at(document: IndexedDocument, manifest: Manifest, path: Path) -> list[Pods]:
+    """Return the pods of the last run whose labels or whose object is at a path of a document."""
+    state = document.workspace.state
+    manifest_index = None if state is None else state.reduced.manifest_index
+    return [] if manifest_index is None else [each for each in manifest_index.pods if _is_at(each, document, manifest.document.index, path)]
+
+
+def _is_at(pods: Pods, document: IndexedDocument, index: int, path: Path) -> bool:
+    """Return whether a path is in the metadata of the pod template or of the object of some pods."""
+    if pods.site.file != document.file or pods.site.document != index:
+        return False
+    places = ((*pods.template_path, "metadata"), (*pods.site.base, "metadata"), (*pods.site.base, "kind"))
+    return any(path[: len(each)] == each for each in places)
+
+
+def selects(reach: SelectorRef, pods: Pods) -> bool:
+    """Return whether a selector matches some pods, in a namespace that it covers."""
+    return covers(reach, pods.namespace) and pods.pod_labels.some(reach.selector)
 
 
 def related(document: IndexedDocument, place: Place, texts: DocumentTexts) -> list[dict[str, Any]]:
@@ -32,19 +78,14 @@ def related(document: IndexedDocument, place: Place, texts: DocumentTexts) -> li
         # The selector, or anything else in its term.
         term_path = reach.path[:-1] if reach.template_path is not None else reach.path
         if path[: len(term_path)] == term_path:
-            return _locations(
-                ((_site(each), _labels_of(each)) for each in islice(manifest_index.selected(reach), _MOST)), document, texts, state
-            )
+            selected = islice(manifest_index.selected(reach), _MOST)
+            return _locations(((_site(each), (*each.template_path, "metadata", "labels")) for each in selected), document, texts, state)
     selecting = (reach for each in pods_at(document, manifest, path)[:1] for reach in manifest_index.reaches if selects(reach, each))
     return _locations(((_site(each), each.path) for each in islice(selecting, _MOST)), document, texts, state)
 
 
 def _site(each: Pods | SelectorRef) -> tuple[FileId, int]:
     return each.site.file, each.site.document
-
-
-def _labels_of(pods: Pods) -> Path:
-    return (*pods.template_path, "metadata", "labels")
 
 
 def _locations(

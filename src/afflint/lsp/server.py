@@ -36,7 +36,6 @@ from afflint.lsp.indexer.protocol import (
     DocumentClosed,
     DocumentRecognized,
     FolderClosed,
-    IndexerCommand,
     IndexerInit,
     RenderEnded,
     RequestedFindings,
@@ -48,9 +47,8 @@ from afflint.lsp.indexer.protocol import (
 from afflint.lsp.parameters import notification_parameters, request_parameters
 from afflint.lsp.project import Project
 from afflint.lsp.publication import Publication
-from afflint.lsp.render_schedule import RenderSchedule, missing_tools_message
 from afflint.lsp.rendered import RenderedFolder
-from afflint.lsp.run_schedule import RunSchedule
+from afflint.lsp.schedules import RenderSchedule, RunSchedule
 from afflint.lsp.text import EditorText
 from afflint.lsp.transport import InvalidMessage, Message, MessageReader, ResponseError
 from afflint.lsp.uris import to_path
@@ -65,6 +63,7 @@ for a document of this size that has thousands of findings."""
 _IDLE = 3.0
 """Seconds without a message after which the user is considered to have stopped typing."""
 _MAX_WAIT = 3600.0
+_NEEDED_BY = {"kustomize": "kustomizations", "helm": "charts"}
 
 
 class _InputClosed(NamedTuple):
@@ -120,7 +119,8 @@ class Server:
 
     def _step(self) -> None:
         """Handle the next message, or do what is due if no message arrives before."""
-        wait = self._wait()
+        times = [*self._publication.due.values(), *self._runs.next_times(), *self._renders.next_times()]
+        wait = max(min(times) - time.monotonic(), 0) if times else _MAX_WAIT
         try:
             message = self._inbox.get(timeout=min(wait, _IDLE) if self._collection_due else wait)
         except Empty:
@@ -147,12 +147,6 @@ class Server:
                 continue
             self._inbox.put(message)
         self._inbox.put(_InputClosed())
-
-    def _wait(self) -> float:
-        times = [*self._publication.due.values(), *self._runs.next_times()]
-        if (render := self._renders.next_time()) is not None:
-            times.append(render)
-        return max(min(times) - time.monotonic(), 0) if times else _MAX_WAIT
 
     def _do_due_work(self) -> None:
         """Do what is due while no message is waiting."""
@@ -303,7 +297,7 @@ class Server:
         if self._editor.settings.hints != before.hints and self._editor.client.refreshes_hints:
             self._client.request("workspace/inlayHint/refresh", None)
         if self._indexer.runs:
-            self._indexer.send([IndexerCommand(self._requested_findings)])
+            self._indexer.send(self._requested_findings)
             for project in self._editor.projects.values():
                 self._runs.request(project, pause=0)
 
@@ -391,7 +385,7 @@ class Server:
             self._runs.forget(project)
             self._renders.forget(project)
             if self._indexer.runs:
-                self._indexer.send([IndexerCommand(FolderClosed(folder))])
+                self._indexer.send(FolderClosed(folder))
 
     def _on_watched(self, params: Any) -> None:
         changed = [path for each in params["changes"] if (path := to_path(text_at(each, "uri"))) is not None]
@@ -487,7 +481,7 @@ class Server:
         del self._editor.documents[document.uri]
         self._publication.due.pop(document.uri, None)
         if self._indexer.runs:
-            self._indexer.send([IndexerCommand(DocumentClosed(document.uri))])
+            self._indexer.send(DocumentClosed(document.uri))
         self._runs.request(document.project)
         others = any(each.project is document.project for each in self._editor.documents.values())
         if not document.project.all_files and not others:
@@ -498,10 +492,10 @@ class Server:
     def _start_run(self, project: Project) -> None:
         if not self._indexer.runs:
             self._indexer.start(IndexerInit(self._editor.client, self._command_line))
-            self._indexer.send([IndexerCommand(self._requested_findings)])
+            self._indexer.send(self._requested_findings)
         for document in self._editor.documents.values():
             self._deferred.send_document(document)
-        self._indexer.send([IndexerCommand(RunRequest(project.folder, project.all_files, project.stale))])
+        self._indexer.send(RunRequest(project.folder, project.all_files, project.stale))
         project.stale = False
 
     @property
@@ -564,7 +558,10 @@ class Server:
         if report.fault:
             return
         if report.missing_tools:
-            self._client.show_message(missing_tools_message(report.missing_tools))
+            missing = " and ".join(f"`{each}`" for each in report.missing_tools)
+            what = " and ".join(_NEEDED_BY[each] for each in RENDERERS if each in report.missing_tools)
+            are = "is" if len(report.missing_tools) == 1 else "are"
+            self._client.show_message(f"{missing} {are} not on PATH, so {what} are not rendered")
         if report.notes != project.notes:
             self._client.log(report.notes)
             project.notes = report.notes

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
@@ -20,15 +20,13 @@ from afflint.lsp.indexer.protocol import (
     NOT_UNDERSTOOD,
     RENDERS,
     REPORTS,
-    DocumentRecognized,
     IndexerCommand,
     IndexerInit,
+    IndexerReport,
     LineReader,
     RenderEnded,
     RenderRequest,
-    Response,
-    RunEnded,
-    RunProgress,
+    write_line,
 )
 
 _START = """
@@ -70,7 +68,7 @@ class RenderLost(NamedTuple):
     reason: str = ""
 
 
-Message = RunEnded | RunProgress | DocumentRecognized | Response | RenderEnded | IndexerLost | RenderLost
+Message = IndexerReport | RenderEnded | IndexerLost | RenderLost
 
 
 class IndexerClient:
@@ -86,11 +84,6 @@ class IndexerClient:
         """Whether the indexer has been started, and its end has not been handled yet."""
         return self._process is not None
 
-    @property
-    def number(self) -> int | None:
-        """The process ID of the indexer; None if it is not running."""
-        return None if self._process is None else self._process.pid
-
     def start(self, init: IndexerInit) -> None:
         """Start the indexer. Reports IndexerLost if that is not possible."""
         try:
@@ -101,12 +94,11 @@ class IndexerClient:
         self._process, self._commands = process, SimpleQueue()
         threading.Thread(target=_write, args=(process, self._commands), name="commands", daemon=True).start()
         threading.Thread(target=self._read, args=(process,), name="reports", daemon=True).start()
-        self.send([IndexerCommand(init)])
+        self.send(init)
 
-    def send(self, commands: Iterable[IndexerCommand]) -> None:
-        """Send commands without waiting. Without a running indexer, they are dropped."""
-        for command in commands:
-            self._commands.put(command)
+    def send(self, command: IndexerCommand) -> None:
+        """Send a command without waiting. Without a running indexer, it is dropped."""
+        self._commands.put(command)
 
     def end(self) -> None:
         """End the indexer, whatever it is doing: it has no state that is needed later. It can be started again."""
@@ -117,8 +109,7 @@ class IndexerClient:
             process.wait()
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
-        self._report(_until_lost(LineReader(partial(os.read, process.stdout.fileno())), process, self._report))
+        self._report(_until_lost(process, self._report))
 
 
 class RenderClient:
@@ -138,7 +129,7 @@ class RenderClient:
         """Start a render. Raises OSError."""
         process = _started("renderer")
         self._process, self._cancelled = process, False
-        threading.Thread(target=self._read, args=(process, RENDERS.encode(request) + b"\n"), name="renders", daemon=True).start()
+        threading.Thread(target=self._read, args=(process, RENDERS.encode(request)), name="renders", daemon=True).start()
 
     def cancel(self) -> None:
         """End the render and the programs that it runs, without waiting; its end is reported as usual."""
@@ -173,11 +164,10 @@ class RenderClient:
 
     def _read(self, process: subprocess.Popen[bytes], request: bytes) -> None:
         assert process.stdin is not None
-        assert process.stdout is not None
         results: list[Message] = []
         with suppress(OSError, ValueError):  # The process has ended, or was cancelled at once.
-            process.stdin.write(request)
-        lost = _until_lost(LineReader(partial(os.read, process.stdout.fileno())), process, results.append)
+            write_line(process.stdin.fileno(), request)
+        lost = _until_lost(process, results.append)
         self._close(process)
         if results and not self._cancelled:
             self._report(results[-1])
@@ -191,9 +181,10 @@ def _started(module: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, creationflags=_FLAGS)
 
 
-def _until_lost(lines: LineReader, process: subprocess.Popen[bytes], report: Callable[[Message], None]) -> IndexerLost:
+def _until_lost(process: subprocess.Popen[bytes], report: Callable[[Message], None]) -> IndexerLost:
     """Report the messages of the indexer until it ends."""
-    is_understood = True
+    assert process.stdout is not None
+    lines, is_understood = LineReader(partial(os.read, process.stdout.fileno())), True
     with suppress(OSError):
         version = lines.next()
         if version is not None and version.strip() != __version__.encode():
@@ -205,7 +196,7 @@ def _until_lost(lines: LineReader, process: subprocess.Popen[bytes], report: Cal
             return IndexerLost(f"afflint {other} has been installed, but this server is {__version__}: {_UNTIL_THEN}", outdated=True)
         try:
             while (line := lines.next()) is not None:
-                report(REPORTS.decode(line).body)
+                report(REPORTS.decode(line))
         except PlainError:
             is_understood = False
     process.kill()
@@ -230,6 +221,4 @@ def _write(process: subprocess.Popen[bytes], commands: SimpleQueue[IndexerComman
     assert process.stdin is not None
     with suppress(OSError):
         while (command := commands.get()) is not None:
-            line = COMMANDS.encode(command) + b"\n"
-            while line:
-                line = line[os.write(process.stdin.fileno(), line) :]
+            write_line(process.stdin.fileno(), COMMANDS.encode(command))

@@ -36,7 +36,7 @@ from afflint.lsp.indexer.protocol import (
     FolderClosed,
     IndexerCommand,
     IndexerInit,
-    IndexerMessage,
+    IndexerReport,
     IndexerRequest,
     LineReader,
     NumberedFile,
@@ -65,7 +65,7 @@ _BETWEEN_COLLECTIONS = 200
 class Indexer:
     """Executes commands. ``report`` is called from either thread with the results."""
 
-    def __init__(self, init: IndexerInit, report: Callable[[RunEnded | RunProgress | DocumentRecognized | Response], None]) -> None:
+    def __init__(self, init: IndexerInit, report: Callable[[IndexerReport], None]) -> None:
         self._init = init
         self._report = report
         self._requested = RequestedFindings()
@@ -78,20 +78,19 @@ class Indexer:
 
     def execute(self, command: IndexerCommand) -> None:
         """Execute a command, or hand it to the thread for runs."""
-        what = command.body
-        if isinstance(what, OpenDocument):
-            self._document(what)
-        elif isinstance(what, IndexerRequest):
-            self._report(self._respond(what))
-        elif isinstance(what, RunRequest):
-            self._run(what)
-        elif isinstance(what, DocumentClosed):
-            self._documents.pop(what.uri, None)
-        elif isinstance(what, FolderClosed):
-            self._workspaces.pop(what.folder, None)
-            self._shown.pop(what.folder, None)
-        elif isinstance(what, RequestedFindings):
-            self._requested = what
+        if isinstance(command, OpenDocument):
+            self._document(command)
+        elif isinstance(command, IndexerRequest):
+            self._report(self._respond(command))
+        elif isinstance(command, RunRequest):
+            self._run(command)
+        elif isinstance(command, DocumentClosed):
+            self._documents.pop(command.uri, None)
+        elif isinstance(command, FolderClosed):
+            self._workspaces.pop(command.folder, None)
+            self._shown.pop(command.folder, None)
+        elif isinstance(command, RequestedFindings):
+            self._requested = command
 
     # Documents.
 
@@ -242,16 +241,15 @@ def main() -> None:
     sys.setswitchinterval(0.001)  # A response must not wait long for a run.
     commands: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_read, args=(LineReader(partial(os.read, incoming)), commands), name="reader", daemon=True).start()
-    init = _decode_command(commands.get()).body
+    init = _decode_command(commands.get())
     assert isinstance(init, IndexerInit)
     lock = threading.Lock()
 
-    def report(what: RunEnded | RunProgress | DocumentRecognized | Response) -> None:
-        line = _encode(what) + b"\n"
+    def report(what: IndexerReport) -> None:
+        line = _encode(what)
         with lock:
             try:
-                while line:
-                    line = line[os.write(outgoing, line) :]
+                protocol.write_line(outgoing, line)
             except OSError:
                 os._exit(0)  # The server has ended.
 
@@ -269,17 +267,17 @@ def _decode_command(line: bytes) -> IndexerCommand:
         sys.exit(protocol.NOT_UNDERSTOOD)
 
 
-def _encode(what: RunEnded | RunProgress | DocumentRecognized | Response) -> bytes:
+def _encode(what: IndexerReport) -> bytes:
     """Encode a message. Only the data that a fix is meant to produce may be impossible in JSON; then the message has no fixes."""
     try:
-        return protocol.REPORTS.encode(IndexerMessage(what))
+        return protocol.REPORTS.encode(what)
     except PlainError:
         if isinstance(what, RunEnded) and what.findings is not None:
             findings = what.findings._replace(documents=tuple(map(_without_fixes, what.findings.documents)))
             what = what._replace(findings=findings)
         elif isinstance(what, DocumentRecognized):
             what = what._replace(known=_without_fixes(what.known))
-        return protocol.REPORTS.encode(IndexerMessage(what))
+        return protocol.REPORTS.encode(what)
 
 
 def _without_fixes(known: DocumentFindings) -> DocumentFindings:

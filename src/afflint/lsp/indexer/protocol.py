@@ -6,6 +6,7 @@ process that ends never leaves the other one with half a value.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -85,10 +86,7 @@ class IndexerRequest(NamedTuple):
     params: Any
 
 
-class IndexerCommand(NamedTuple):
-    """A message to the indexer."""
-
-    body: IndexerInit | RequestedFindings | OpenDocument | DocumentClosed | FolderClosed | RunRequest | IndexerRequest
+IndexerCommand = IndexerInit | RequestedFindings | OpenDocument | DocumentClosed | FolderClosed | RunRequest | IndexerRequest
 
 
 # From the indexer.
@@ -245,15 +243,17 @@ def content_checksum(data: bytes) -> str:
     return blake2b(data.removeprefix(b"\xef\xbb\xbf"), digest_size=16).hexdigest()
 
 
-class IndexerMessage(NamedTuple):
-    """A message from the indexer or the renderer."""
+IndexerReport = RunEnded | RunProgress | DocumentRecognized | Response
+COMMANDS: Codec[IndexerCommand] = Codec(IndexerCommand, ELSEWHERE)
+REPORTS: Codec[IndexerReport | RenderEnded] = Codec(IndexerReport | RenderEnded, ELSEWHERE)
+RENDERS: Codec[RenderRequest] = Codec(RenderRequest, ELSEWHERE)
 
-    body: RunEnded | RunProgress | DocumentRecognized | Response | RenderEnded
 
-
-COMMANDS = Codec(IndexerCommand, ELSEWHERE)
-REPORTS = Codec(IndexerMessage, ELSEWHERE)
-RENDERS = Codec(RenderRequest, ELSEWHERE)
+def write_line(descriptor: int, line: bytes) -> None:
+    """Write a message and a line break. Raises OSError."""
+    line += b"\n"
+    while line:
+        line = line[os.write(descriptor, line) :]
 
 
 class LineReader:

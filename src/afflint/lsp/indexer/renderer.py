@@ -22,15 +22,7 @@ from afflint.findings.finding import NO_FILE, FileId, Finding, Span, identity_of
 from afflint.lsp.folder_config import ConfiguredFolder
 from afflint.lsp.indexer import protocol
 from afflint.lsp.indexer.map_cache import MapCache
-from afflint.lsp.indexer.protocol import (
-    IndexerMessage,
-    LineReader,
-    RenderedFile,
-    RenderEnded,
-    RenderRequest,
-    ReplacedFinding,
-    content_checksum,
-)
+from afflint.lsp.indexer.protocol import LineReader, RenderedFile, RenderEnded, RenderRequest, ReplacedFinding, content_checksum
 from afflint.lsp.indexer.workspace import without_faulty
 from afflint.pipeline.options import Options
 from afflint.pipeline.run import Outcome
@@ -56,10 +48,9 @@ def main() -> None:
         return
     with suppress(KeyboardInterrupt):
         threading.Thread(target=_interrupt_at_end, args=(lines,), name="reader", daemon=True).start()
-        message = protocol.REPORTS.encode(IndexerMessage(render(protocol.RENDERS.decode(line)))) + b"\n"
+        message = protocol.REPORTS.encode(render(protocol.RENDERS.decode(line)))
         with suppress(OSError):  # The server has ended.
-            while message:
-                message = message[os.write(outgoing, message) :]
+            protocol.write_line(outgoing, message)
 
 
 def _interrupt_at_end(lines: LineReader) -> None:
@@ -105,7 +96,7 @@ def _rendered(request: RenderRequest, config: Config) -> RenderEnded:
     sources = session.sources(["."])
     map_cache = MapCache(request.folder)
     jobs = config.jobs or max((os.cpu_count() or 1) // 2, 1)
-    options = Options(jobs, baseline=of_config(config), mapper=map_cache.mapper(_nothing), reader=map_cache.reader)
+    options = Options(jobs, baseline=of_config(config), mapper=map_cache.mapper(lambda _done, _total: None), reader=map_cache.reader)
     checked, with_renders = session.with_renders(sources, options, network=False)
     if with_renders.renders is None:
         return RenderEnded(request.folder)
@@ -117,10 +108,6 @@ def _rendered(request: RenderRequest, config: Config) -> RenderEnded:
     failed = {tool for tool, _, _ in summary.renders.failed}
     missing = tuple([tool for tool in renderers(config) if tool in failed and not _is_installed(tool)])
     return RenderEnded(request.folder, files, paths, notes, missing)
-
-
-def _nothing(_done: int, _total: int) -> None:
-    pass
 
 
 def _is_installed(tool: str) -> bool:

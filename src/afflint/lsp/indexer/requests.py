@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from afflint.findings.finding import Span
 from afflint.findings.phrases import visible
 from afflint.index.facts import Pods
 from afflint.index.manifest_index import ManifestIndex
@@ -14,8 +13,7 @@ from afflint.lsp.document import DocumentTexts
 from afflint.lsp.explanation import RunContext, explain, selectors_of
 from afflint.lsp.indexer.document import IndexedDocument
 from afflint.lsp.indexer.workspace import WorkspaceState
-from afflint.lsp.symbol import manifest_at, pods_at, selectors_in, selects
-from afflint.lsp.text import Place
+from afflint.lsp.navigation import hints, manifest_at, pods_at, related, selectors_in, selects
 
 if TYPE_CHECKING:
     from afflint.pools.pool import Pool
@@ -51,8 +49,6 @@ def _hover(params: Any, document: IndexedDocument, texts: DocumentTexts) -> str 
 
 
 def _related(params: Any, document: IndexedDocument, texts: DocumentTexts) -> Any:
-    from afflint.lsp.navigation import related
-
     return related(document, document.text.from_lsp(params["position"]), texts)
 
 
@@ -61,7 +57,7 @@ def _completion(params: Any, document: IndexedDocument, _texts: DocumentTexts) -
 
     place, state = document.text.from_lsp(params["position"]), document.workspace.state
     start, found = completions(document.text, place, *_known(state))
-    replaced = _range(document, (place[0], start), place)
+    replaced = {"start": document.text.to_lsp((place[0], start)), "end": document.text.to_lsp(place)}
     items = [
         {
             "label": item.label,
@@ -87,27 +83,17 @@ def _known(state: WorkspaceState | None) -> tuple[ManifestIndex | None, Sequence
 def _hints(params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:
     first = document.text.position_of(document.text.from_lsp(params["range"]["start"]))[0]
     last = document.text.position_of(document.text.from_lsp(params["range"]["end"]))[0]
-    hints: list[dict[str, Any]] = []
-    for span, text in _selectors(document, first, last):
+    shown: list[dict[str, Any]] = []
+    for span, text in hints(document, first, last):
         line = span.line - 1
         end = document.text.to_lsp((line, len(document.text.line(line).rstrip())))
-        hints.append({"position": end, "label": text, "paddingLeft": True})
-    return hints
+        shown.append({"position": end, "label": text, "paddingLeft": True})
+    return shown
 
 
 def _lenses(_params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:
-    found = _selectors(document, 1, _END)
+    found = hints(document, 1, _END)
     return [{"range": document.text.range_of(span), "command": {"title": text, "command": ""}} for span, text in found]
-
-
-def _selectors(document: IndexedDocument, first: int, last: int) -> list[tuple[Span, str]]:
-    from afflint.lsp.navigation import hints
-
-    return list(hints(document, first, last))
-
-
-def _range(document: IndexedDocument, start: Place, end: Place) -> dict[str, Any]:
-    return {"start": document.text.to_lsp(start), "end": document.text.to_lsp(end)}
 
 
 _ANSWERS: dict[str, Callable[[Any, IndexedDocument, DocumentTexts], Any]] = {
