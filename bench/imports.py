@@ -45,7 +45,6 @@ _NEEDED = frozenset(
             "afflint.pipeline.reduced_run",
             "afflint.pipeline.run",
             "afflint.pipeline.session",
-            "afflint.pipeline.summary",
             "afflint.pipeline.suppression_filter",
         ),
         *("afflint.pools", "afflint.pools.kinds"),

@@ -71,12 +71,6 @@ def test_a_mistake_in_the_configuration_does_not_matter(tmp_path: Path) -> None:
     assert completed("rule", "empty-topo", folder=tmp_path) == ["plain,empty-topology-key"]
 
 
-def test_a_run_that_completes_nothing_imports_nothing_of_it() -> None:
-    program = "import sys, afflint.cli.check; print('click.shell_completion' in sys.modules, 'afflint.cli.completion' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], env=clean_environment(), capture_output=True, encoding="utf-8", check=True)
-    assert done.stdout.split()[1] == "False"
-
-
 @pytest.mark.skipif(os.name == "nt" or shutil.which("bash") is None, reason="there is no bash of this system")
 def test_in_bash_as_the_manual_has_it(tmp_path: Path) -> None:
     """The script that the manual's line loads answers for the words of a command line."""

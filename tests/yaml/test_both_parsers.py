@@ -16,7 +16,7 @@ from ruamel.yaml.error import YAMLError
 
 from afflint.pipeline.map_step import default_settings
 from afflint.yaml import composer
-from afflint.yaml.binding import binding
+from afflint.yaml.composer import binding
 from afflint.yaml.documents import read
 from afflint.yaml.fast_parser import plain_blocks
 from afflint.yaml.pure_parser import PureParser
@@ -246,5 +246,5 @@ def test_the_command_finds_the_same_without_libyaml(tmp_path: Path) -> None:
     results = [json.loads(run(command, tmp_path, environment=each, expect=1)) for each in (clean_environment(), without)]
     assert results[0]["findings"] == results[1]["findings"]
     assert any(each["rule"] == "unreadable-manifest" for each in results[1]["findings"])
-    probe = [sys.executable, "-c", "from afflint.yaml.binding import binding; print(binding)"]
+    probe = [sys.executable, "-c", "from afflint.yaml.composer import binding; print(binding)"]
     assert run(probe, tmp_path, environment=without) == "None\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from afflint import __version__
-from afflint.cli.command import COMMANDS, FLAG, MULTIPLE, Command, Option, load_command, sections_of
+from afflint.cli.command import COMMANDS, FILE, FLAG, FOLDER, MULTIPLE, RULE, RULES, Command, Option, load_command, sections_of
 from afflint.cli.output import USAGE
 from afflint.cli.parser import HelpRequested, parse
 from afflint.findings.errors import UserError
@@ -99,12 +99,39 @@ def _option(option: Option) -> click.Option:
 
 
 def _completion(kind: str | Sequence[str]) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from afflint.cli.completion import completions
+    return lambda _context, _parameter, incomplete: _completions(kind, incomplete)
 
-        return completions(kind, incomplete)
 
-    return complete
+def _completions(kind: str | Sequence[str], incomplete: str) -> list[CompletionItem]:
+    """Return the completions of a word: FILE, FOLDER, RULE and RULES are kinds of words, anything else lists the words."""
+    from click.shell_completion import CompletionItem
+
+    if kind in (FILE, FOLDER):
+        return [CompletionItem(incomplete, type=str(kind))]  # The shell completes these itself.
+    if kind in (RULE, RULES):
+        return _rule_names(incomplete, multiple=kind == RULES)
+    return [CompletionItem(word) for word in kind if word.startswith(incomplete)]
+
+
+def _rule_names(incomplete: str, *, multiple: bool) -> list[CompletionItem]:
+    """Return the rules, described by their category, and the categories.
+
+    ``multiple``: ``incomplete`` is a comma-separated list, and its last name is completed.
+    """
+    from click.shell_completion import CompletionItem
+
+    from afflint.checks.registry import CATEGORIES, rules
+
+    before, comma, last = incomplete.rpartition(",") if multiple else ("", "", incomplete)
+    taken = {*before.split(",")}
+    named = {**{rule.name: rule.category for rule in rules().values()}, **dict.fromkeys(CATEGORIES, "category")}
+    if multiple:
+        named["all"] = "all rules"
+    return [
+        CompletionItem(f"{before}{comma}{name}", help=help_text)
+        for name, help_text in named.items()
+        if name.startswith(last) and name not in taken
+    ]
 
 
 class _Commands(click.Group):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from afflint.cli import options
 from afflint.cli.command import FILE, MULTIPLE, Command, argument, flag, option
 from afflint.cli.options import ConfigOverrides, ExecutionOptions, RulesAndConfiguration
-from afflint.cli.output import FOUND, ProgressLine, colored, write_or_show
+from afflint.cli.output import FOUND, ProgressLine, colored, page_metadata, write_or_show
 from afflint.cli.place import COUNTS, NO_RESOURCES, ONLY_RUNNING, PODS, parse_counts
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
@@ -40,11 +40,7 @@ class DiffPlacement(ConfigOverrides, heading="Placement"):
 
 class DiffOutput(ConfigOverrides, heading="Output"):
     formats = option(
-        "--format",
-        metavar="FORMAT",
-        kind=MULTIPLE,
-        completion=_FORMATS,
-        help_text="Report as text (default), json, markdown or html.",
+        "--format", metavar="FORMAT", kind=MULTIPLE, completion=_FORMATS, help_text="Report as text (default), json, markdown or html."
     )
     outputs = options.OUTPUTS
     baseline = options.BASELINE
@@ -146,7 +142,6 @@ def _chunks(name: str, report: ChangeReport, *, color: bool) -> Iterator[str]:
 
         return markdown.render(report)
     if name == "html":
-        from afflint.cli.page_metadata import page_metadata
         from afflint.report.changes import page
 
         return iter([page.render(report._replace(made=page_metadata()))])

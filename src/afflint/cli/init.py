@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from afflint.cli import options
 from afflint.cli.command import FOLDER, Command, CommandOptions, argument, flag
-from afflint.cli.output import ProgressLine, show
+from afflint.cli.output import ProgressLine, show, today
 from afflint.findings.errors import UserError
 from afflint.findings.phrases import pluralize, visible
 from afflint.source.sources import relative
@@ -66,8 +66,6 @@ def init(args: InitOptions) -> int:
         return 0
     exists = os.path.lexists(known)
     if outcome is not None and outcome.findings:
-        from afflint.cli.page_metadata import today
-
         _write(known, dump(outcome.findings, place, today=today()))
     _write_configuration(target, text, pyproject=pyproject)
     keys = [each.key for each in entries if not each.offered]

@@ -1,4 +1,4 @@
-"""Output for the user: standard output, files, standard error, and the exit codes."""
+"""Output for the user: standard output, files, standard error, the exit codes, and the metadata of pages."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import os
 import sys
 from collections.abc import Iterable
 from io import TextIOWrapper
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from afflint.findings.errors import UserError
+from afflint.findings.phrases import visible
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from afflint.report.html_page import PageMetadata
 
 FOUND, USAGE, FAULT = 1, 2, 3
 """Exit codes: findings at or above --fail-on; wrong usage or configuration; a bug in afflint."""
@@ -143,3 +149,28 @@ def named_files(names: Iterable[str], paths: Iterable[str]) -> tuple[str, ...]:
     """Return the names of files that are among the paths themselves, not only inside a folder of these."""
     files = {os.path.normpath(path) for path in paths if not os.path.isdir(path)}
     return tuple([name for name in names if os.path.normpath(name) in files])
+
+
+def page_metadata() -> PageMetadata:
+    """Return the metadata of a report page: the current time, and the command line of this process, quoted for a shell."""
+    import shlex
+
+    from afflint.report.html_page import PageMetadata
+
+    return PageMetadata(f"{_now():%Y-%m-%d %H:%M} UTC", shlex.join(["afflint", *sys.argv[1:]]))
+
+
+def today() -> str:
+    """Return the current day in UTC as YYYY-MM-DD, the format of baselines."""
+    return f"{_now():%Y-%m-%d}"
+
+
+def _now() -> datetime:
+    """Return the time in UTC: SOURCE_DATE_EPOCH if it is set, for reproducible output. Raises UserError."""
+    from datetime import datetime, timezone
+
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    try:
+        return datetime.fromtimestamp(int(epoch), timezone.utc) if epoch else datetime.now(timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        raise UserError(f"SOURCE_DATE_EPOCH takes a number of seconds, not {visible(epoch)!r}") from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from afflint.cli import options
 from afflint.cli.command import FILE, MULTIPLE, Command, CommandOptions, argument, flag, option, with_help
 from afflint.cli.options import ConfigOverrides
-from afflint.cli.output import FOUND, colored, named_files, notify, write_or_show
+from afflint.cli.output import FOUND, colored, named_files, notify, page_metadata, write_or_show
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
 from afflint.findings.phrases import visible
@@ -24,10 +24,7 @@ RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not C
 
 
 COUNTS: tuple[str, ...] = option(
-    "--count",
-    metavar="POOL=N",
-    kind=MULTIPLE,
-    help_text="Assume N nodes in a pool, if nodes are declared as pools. Repeatable.",
+    "--count", metavar="POOL=N", kind=MULTIPLE, help_text="Assume N nodes in a pool, if nodes are declared as pools. Repeatable."
 )
 PODS: tuple[str, ...] = option(
     "--pods",
@@ -275,7 +272,6 @@ def _chunks(plan: Plan, args: PlaceOptions) -> Iterator[str]:
 
         return json_report.render(plan)
     if args.form == "html":
-        from afflint.cli.page_metadata import page_metadata
         from afflint.report.place import page
 
         return iter([page.render(plan, page_metadata())])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from afflint.cli import options
 from afflint.cli.command import FILE, MULTIPLE, Command, argument, option, with_help
 from afflint.cli.options import ConfigOverrides, ExecutionOptions
-from afflint.cli.output import ProgressLine, write_or_show
+from afflint.cli.output import ProgressLine, page_metadata, today, write_or_show
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
 
@@ -78,7 +78,6 @@ def report(args: ReportOptions) -> int:
         result = compliance(session, *session.with_renders(sources, run, network=args.render_network, offline=args.offline), args.owner)
     if args.history:
         from afflint.changes.report_history import trends
-        from afflint.cli.page_metadata import today
 
         result = result._replace(trends=trends(args.history, result, today(), besides=args.output))
     write_or_show(args.output, _chunks(result, args))
@@ -91,7 +90,6 @@ def _chunks(result: Compliance, args: ReportOptions) -> Iterator[str]:
 
         return json_report.render(result)
     if args.form == "html":
-        from afflint.cli.page_metadata import page_metadata
         from afflint.report.policies import page
 
         return page.render(result._replace(made=page_metadata()))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from afflint import __version__
 from afflint.cli.options import check_choice
-from afflint.cli.output import FOUND, colored, named_files, notify, show, write
+from afflint.cli.output import FOUND, colored, named_files, notify, page_metadata, show, today, write
 from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES
 from afflint.findings.phrases import join_words, pluralize, quoted, visible
@@ -73,8 +73,6 @@ def report_outcome(outcome: Outcome, config: Config, targets: list[tuple[str, st
     else:
         report = _create_report(outcome, config, args)
         if "html" in config.format:
-            from afflint.cli.page_metadata import page_metadata
-
             report = report._replace(made=page_metadata())
         _report(targets, report, args.color, to_stderr=to_stderr)
         if _is_first_run(outcome, config, targets, args):
@@ -180,7 +178,6 @@ def note_unused_render(config: Config) -> None:
 
 
 def _write_baseline(path: str | None, outcome: Outcome, *, to_stderr: bool = False) -> int:
-    from afflint.cli.page_metadata import today
     from afflint.pipeline.baseline import DEFAULT_FILE, BaselineError, dump, load
 
     target = path or DEFAULT_FILE

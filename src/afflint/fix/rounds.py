@@ -18,8 +18,8 @@ from afflint.pipeline.definitions import DefinitionReader
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings
 from afflint.pipeline.mapping import map_files
 from afflint.pipeline.options import Options
+from afflint.pipeline.reduced_run import summary_of
 from afflint.pipeline.run import Outcome
-from afflint.pipeline.summary import summary_of
 from afflint.source.sources import STDIN, Source, read_bytes
 
 if TYPE_CHECKING:

@@ -101,7 +101,7 @@ def scalers(manifest: Manifest, site: Site) -> Iterator[Scaler]:
     if of_keda and "idleReplicaCount" in spec:
         idle = parse_count(spec["idleReplicaCount"])
         least = None if idle is None or least is None else min(idle, least)
-    paused = _annotation(manifest, _PAUSED) if of_keda else None
+    paused = annotations_of(manifest.data).get(_PAUSED) if of_keda else None
     if paused is not None:
         least = most = int(paused) if paused.isascii() and paused.isdigit() else None
     group, kind, name = _target(target, of_keda=of_keda)
@@ -119,10 +119,6 @@ def _target(target: object, *, of_keda: bool) -> tuple[str, str, str]:
     if of_keda:
         version, kind = version or "apps/v1", kind or "Deployment"
     return version.rpartition("/")[0], kind, target["name"]
-
-
-def _annotation(manifest: Manifest, key: str) -> str | None:
-    return annotations_of(manifest.data).get(key)
 
 
 def kubevirt_object(manifest: Manifest) -> KubeVirtObject:

@@ -25,9 +25,8 @@ from afflint.lsp import settings as client_settings
 from afflint.lsp import transport
 from afflint.lsp.capabilities import Client, capabilities, pulls_of_unopened, watchers
 from afflint.lsp.client_connection import ERROR, LATER, WARNING, ClientConnection, Progress, Registrations
-from afflint.lsp.deferred_requests import DeferredRequests, DeferredResult
 from afflint.lsp.document import ServerDocument
-from afflint.lsp.document_requests import DocumentRequests
+from afflint.lsp.document_requests import DeferredRequests, DeferredResult, DocumentRequests
 from afflint.lsp.editor_state import EditorState, innermost, is_in
 from afflint.lsp.folder_config import CommandLineConfig
 from afflint.lsp.indexer.client import IndexerClient, IndexerLost, RenderLost

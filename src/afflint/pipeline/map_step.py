@@ -298,7 +298,7 @@ class Checker:
 
     def _unknown(self, document: Document, manifests: Sequence[Manifest]) -> Sequence[tuple[str, str]]:
         """Return the kinds of a document, and of what it holds, that neither the catalogue nor a definition describes."""
-        items = _items_of_list(document.data)
+        items = items_of(document.data) if kind_of(document.data) == "List" else []
         custom = any(each.operated for each in manifests) if manifests else _names_custom_kind(document.data)
         if not custom and not any(map(_names_custom_kind, items)):
             return ()
@@ -651,10 +651,6 @@ def _says_kind(document: Document) -> bool:
 def _names_custom_kind(data: object) -> bool:
     """Return whether the API group of a document may be that of custom resources."""
     return bool(kind_of(data)) and "." in api_version_of(data)
-
-
-def _items_of_list(data: object) -> list[object]:
-    return items_of(data) if kind_of(data) == "List" else []
 
 
 def _other_kind(document: Document) -> str | None:

@@ -32,7 +32,7 @@ from afflint.pipeline.mapping import map_files
 from afflint.pipeline.options import Options
 from afflint.pipeline.place_problems import UNREADABLE, PlaceProblems
 from afflint.pipeline.reduce_step import Reduction, policies_of
-from afflint.pipeline.summary import is_empty
+from afflint.pipeline.reduced_run import is_empty
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.pipeline.unrendered import coverage_of
 from afflint.pools.pool import Pool

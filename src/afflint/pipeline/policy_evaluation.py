@@ -8,6 +8,7 @@ met. Only runs with policies import this module.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from afflint.checks.match import CrossManifestMatch, Match
@@ -94,17 +95,17 @@ def _all(conditions: Iterable[Condition], case: PolicySubject) -> bool | None:
 def _conditions(matching: Matching, files: Callable[[tuple[str, ...], FileId], bool] | None) -> Iterator[Condition]:
     """Yield the conditions except kinds, the cheapest first."""
     if matching.namespaces:
-        in_namespace = _named(matching.namespaces)
-        yield lambda case: case.pods.namespace is not None and bool(in_namespace(case.pods.namespace))
+        namespace = _named(matching.namespaces)
+        yield lambda case: case.pods.namespace is not None and bool(namespace(case.pods.namespace))
     if matching.names:
-        has_name = _named(matching.names)
-        yield lambda case: case.pods.ref.name is not None and bool(has_name(case.pods.ref.name))
+        name = _named(matching.names)
+        yield lambda case: case.pods.ref.name is not None and bool(name(case.pods.ref.name))
     if matching.min_replicas is not None:
-        yield _of_number(matching.min_replicas)
+        yield partial(_can_have, matching.min_replicas)
     if (labels := matching.labels) is not None:
         yield lambda case: case.is_labelled(labels)
     if matching.namespace_labels is not None:
-        yield _of_namespace_labels(matching.namespace_labels)
+        yield partial(_has_labelled_namespace, matching.namespace_labels)
     if matching.files:
         yield lambda case: None if files is None else files(matching.files, case.pods.site.file)
 
@@ -123,30 +124,24 @@ def _kinds(globs: tuple[str, ...]) -> Callable[[str, str], bool]:
     return lambda kind, group: bool(named(kind) or (group and named(f"{kind}.{group}")))
 
 
-def _of_number(least: int) -> Condition:
-    def enough(case: PolicySubject) -> bool | None:
-        scale = case.pods.scale
-        most = 1 if scale.most is None else scale.most
-        if most >= least:
-            return True
-        return None if case.manifest_index is None and case.kind not in _COUNTED else False
-
-    return enough
+def _can_have(least: int, case: PolicySubject) -> bool | None:
+    """Return whether a workload can have at least this number of replicas."""
+    scale = case.pods.scale
+    if (1 if scale.most is None else scale.most) >= least:
+        return True
+    return None if case.manifest_index is None and case.kind not in _COUNTED else False
 
 
-def _of_namespace_labels(selector: Selector) -> Condition:
+def _has_labelled_namespace(selector: Selector, case: PolicySubject) -> bool | None:
+    name = case.pods.namespace
+    if case.manifest_index is not None:
+        return case.manifest_index.matches_namespace(selector, name)
+    if name is None:
+        return None
     by_name = [each for each in selector.requirements if each.key == NAMESPACE_NAME]
-    others = len(by_name) < len(selector.requirements)
-
-    def labelled(case: PolicySubject) -> bool | None:
-        name = case.pods.namespace
-        if case.manifest_index is not None:
-            return case.manifest_index.matches_namespace(selector, name)
-        if name is None:
-            return None
-        return (None if others else True) if all(is_met(each, name) for each in by_name) else False
-
-    return labelled
+    if not all(is_met(each, name) for each in by_name):
+        return False
+    return None if len(by_name) < len(selector.requirements) else True
 
 
 class _EvaluatedPolicy(NamedTuple):

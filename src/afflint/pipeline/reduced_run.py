@@ -1,10 +1,13 @@
-"""What the files of a run contain, before suppressions."""
+"""What the files of a run contain, before suppressions, and its numbers."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.report import Summary
 
 if TYPE_CHECKING:
     from afflint.findings.finding import FileId, Finding, Found
@@ -43,3 +46,32 @@ class ReducedRun(NamedTuple):
     """The mutating policies among the files."""
     faults: tuple[Finding, ...] = ()
     """Findings in the manifests of policies, which need not be files of the run."""
+
+
+def summary_of(results: Collection[FileResult], findings: Sequence[Finding], suppressed: int) -> Summary:
+    """Return the numbers of a run."""
+    severities = [finding.severity for finding in findings]
+    return Summary(
+        files=len(results),
+        documents=sum(result.documents for result in results),
+        errors=severities.count("error"),
+        warnings=severities.count("warning"),
+        info=severities.count("info"),
+        suppressed=suppressed,
+        templated=sum(result.templated and not result.literal for result in results),
+        unread=sum(result.unread for result in results),
+        filled=sum(result.filled for result in results),
+        passed=_counts(kind for result in results for kind in result.passed),
+        literal=sum(result.literal for result in results),
+        custom=_counts(f"{kind} by {way}" for result in results for kind, way in result.custom),
+    )
+
+
+def is_empty(result: FileResult) -> bool:
+    """Return whether a file contains neither a document nor nodes."""
+    return not (result.documents or result.passed or result.templated or result.unread or result.facts.holds_nodes)
+
+
+def _counts(kinds: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    counts = Counter(kinds)
+    return tuple(sorted(counts.items(), key=lambda each: (-each[1], each[0]))) if counts else ()

@@ -14,8 +14,7 @@ from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.mapping import is_worth_cache, map_files
 from afflint.pipeline.options import Options
 from afflint.pipeline.reduce_step import reduction_of
-from afflint.pipeline.reduced_run import ReducedRun
-from afflint.pipeline.summary import is_empty, summary_of
+from afflint.pipeline.reduced_run import ReducedRun, is_empty, summary_of
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.pipeline.unrendered import coverage_of
 from afflint.report import Summary
@@ -199,13 +198,7 @@ def _with_cluster_policies(reduced: ReducedRun, reading: Reading) -> ReducedRun:
     sources = {file: files.sources[file] for file in reduced.all_results}
     is_complete = reduced.settings.target.complete
     admission = admitted(
-        reduced.settings.rules,
-        sources,
-        reduced.all_results,
-        checked,
-        kustomizations.is_patch,
-        is_complete=is_complete,
-        reading=reading,
+        reduced.settings.rules, sources, reduced.all_results, checked, kustomizations.is_patch, is_complete=is_complete, reading=reading
     )
     across = {file: [*found] for file, found in reduced.across.items()}
     for file, found in admission.found:

@@ -7,7 +7,7 @@ from afflint.findings.finding import FileId, Finding, Found, ObjectRef
 from afflint.index.facts import Pods
 from afflint.pipeline.map_step import FileResult
 from afflint.pipeline.reduce_step import Reduction
-from afflint.source.kustomizations import Kustomizations
+from afflint.source.kustomizations import Kustomizations, may_change_selection
 from afflint.source.sources import Source, read_bytes
 from afflint.yaml.documents import to_utf8
 from afflint.yaml.prefilter import is_values_file
@@ -144,6 +144,4 @@ def _may_be_completed(path: str, finding: Finding, kustomizations: Kustomization
     folders = dict.fromkeys(kustomizations.listing(path))
     if not folders:
         return kustomizations.use_of(path) is not None
-    from afflint.source.kustomized_labels import may_change_selection
-
     return any(may_change_selection(each, finding.object.kind or "") for each in folders)

@@ -1,6 +1,6 @@
 """How the kustomizations of a repository use a manifest: as a resource that they complete, or as a patch for other manifests.
 
-What such a manifest leaves out may be added, see ``kustomized_labels``. If a patch has a target, its apiVersion, kind and name are
+What such a manifest leaves out may be added. If a patch has a target, its apiVersion, kind and name are
 placeholders.
 """
 
@@ -95,16 +95,13 @@ class Kustomizations:
     def _trees_above(self, folder: str) -> list[_KustomizationTree]:
         """Return the kustomizations in a folder, and in those above it in its repository."""
         if folder not in self._above:
-            own = self._in_folder(folder)
+            if folder not in self._folders:
+                text = kustomization_in(folder)
+                self._folders[folder] = _KustomizationTree([] if text is None else [text])
+            own = self._folders[folder]
             above = [] if folder == self._top(folder) else self._trees_above(os.path.dirname(folder))
             self._above[folder] = above if own.is_empty else [own, *above]
         return self._above[folder]
-
-    def _in_folder(self, folder: str) -> _KustomizationTree:
-        if folder not in self._folders:
-            text = kustomization_in(folder)
-            self._folders[folder] = _KustomizationTree([] if text is None else [text])
-        return self._folders[folder]
 
     def is_patch(self, path: str) -> bool:
         """Whether kustomizations use a file only as a patch, so that it does not contain an object of its own."""
@@ -280,7 +277,9 @@ def files_used(text: UnparsedKustomization) -> dict[str, Use]:
     document = read(first_document(text.data), 0, 0)
     data = document.data
     if document.problem is not None:
-        return _files_mentioned(text)
+        # An unreadable kustomization, such as a template, may list every word of it, as a patch of any object.
+        words = re.findall(r"[^\s'\",\[\]{}]+", text.data.decode("utf-8", "replace"))
+        return _by_path(text.folder, ((word, Use(targeted=True)) for word in words if "." in word))
     if type(data) is not dict:
         return {}
     labels = _labels_added(data)
@@ -311,12 +310,6 @@ def first_document(data: bytes) -> bytes:
     return data
 
 
-def _files_mentioned(text: UnparsedKustomization) -> dict[str, Use]:
-    """Return what an unreadable kustomization, such as a template, may list: every word of it, as a patch of any object."""
-    words = re.findall(r"[^\s'\",\[\]{}]+", text.data.decode("utf-8", "replace"))
-    return _by_path(text.folder, ((word, Use(targeted=True)) for word in words if "." in word))
-
-
 def _by_path(folder: str, uses: Iterable[tuple[Any, Use]]) -> dict[str, Use]:
     found: dict[str, Use] = {}
     for name, use in uses:
@@ -334,3 +327,56 @@ def _labels_added(data: dict[str, Any]) -> frozenset[str]:
         if type(each) is dict and (each.get("includeSelectors") is True or each.get("includeTemplates") is True):
             maps.append(each.get("pairs"))
     return frozenset(key for each in maps if type(each) is dict for key in each)
+
+
+# Whether a kustomization may change the selector of a controller, or the labels of its pods.
+
+_SELECTING_FIELDS = ("commonLabels", "transformers", "components", "replacements", "configurations")
+"""Fields that may change labels and selectors."""
+_SELECTING_WORDS = (b"label", b"matchexpressions", b"selector", b"$patch", b"move", b"copy")
+"""A patch without any of these words changes neither labels nor selectors, and removes no object."""
+
+
+def may_change_selection(folder: str, kind: str) -> bool:
+    """Return whether the kustomization of a folder may change the selector of an object of a kind, or the labels of its template.
+
+    Only labels that it adds to selectors or templates, and patches, can do so; see kustomize's api/types.Kustomization. What cannot be
+    read may do anything.
+    """
+    text = kustomization_in(folder)
+    document = read(first_document(text.data), 0, 0) if text is not None else None
+    if document is None or document.problem is not None or type(document.data) is not dict:
+        return True
+    data = document.data
+    if any(data.get(field) for field in _SELECTING_FIELDS):
+        return True
+    if any(each.keys() - {"pairs", "includeSelectors"} or each.get("includeSelectors") for each in maps_at(data, "labels")):
+        return True
+    return any(patch is None or any(word in patch.lower() for word in _SELECTING_WORDS) for patch in _patches_for(folder, data, kind))
+
+
+def _patches_for(folder: str, data: dict[str, Any], kind: str) -> Iterator[bytes | None]:
+    """Yield the texts of the patches that may be for objects of a kind; None for one that cannot be read."""
+    for entry in list_at(data, "patchesStrategicMerge"):
+        yield _patch_text(folder, entry) if type(entry) is not str or "\n" not in entry else entry.encode()
+    for field in ("patches", "patchesJson6902"):
+        for entry in list_at(data, field):
+            target = text_at(entry, "target", "kind") if type(value_at_path(entry, "target")) is dict else ""
+            # A pattern can match any kind.
+            if target.isalpha() and target != kind:
+                continue
+            inline = entry.get("patch") if type(entry) is dict else None
+            yield inline.encode() if type(inline) is str else _patch_text(folder, entry.get("path") if type(entry) is dict else None)
+
+
+def _patch_text(folder: str, name: Any) -> bytes | None:
+    """Read a file in or below a folder, as kustomize does; None if it is elsewhere or cannot be read."""
+    if type(name) is not str or not name or "\0" in name:
+        return None
+    path = os.path.realpath(os.path.join(folder, name))
+    if not path.startswith(os.path.join(folder, "")):
+        return None
+    try:
+        return read_regular(path, LARGEST)
+    except OSError:
+        return None

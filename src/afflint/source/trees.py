@@ -144,7 +144,9 @@ class TreeWriter:
                 taken.append((name, target))
         for name, target in taken:
             if not self._leads_out(name, target):
-                self._create_link(name, target)
+                folder, _, base = name.rpartition("/")
+                with suppress(OSError, ValueError, NotImplementedError):
+                    self._folder(folder).link_to(base, target)
         self._folder("")  # Many trees may be open at a time.
 
     def finish(self) -> None:
@@ -232,11 +234,6 @@ class TreeWriter:
             here, folder = f"{here}/{part}" if here else part, folder.folder(part)
             self._open.append((here, folder))
         return folder
-
-    def _create_link(self, name: str, target: str) -> None:
-        folder, _, base = name.rpartition("/")
-        with suppress(OSError, ValueError, NotImplementedError):
-            self._folder(folder).link_to(base, target)
 
     def _leads_out(self, name: str, target: str) -> bool:
         """Return whether a link leads out of the tree, directly or through other links. Links that are not created count as well."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from ruamel.yaml.composer import ComposerError
@@ -27,7 +28,19 @@ from ruamel.yaml.scanner import ScannerError
 from ruamel.yaml.tag import Tag
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.yaml.binding import Parser, binding
+
+binding: Any = None
+"""The module of libyaml's parser and composer, which is about twenty times as fast as ``yaml.pure_parser``; None if it is not installed."""
+
+# It is a module in C, which does not exist in a browser. Pyodide has another binding, PyYAML's: it gives the same events and mistakes for
+# 65 of the 66 texts of tests/yaml/test_both_parsers.py, and reads `{b:c}` as Go does. But its wheel for Pyodide is neither on PyPI nor on
+# npm, from where the page in the browser gets its parts at pinned versions.
+try:
+    binding = import_module("_ruamel_yaml")
+except ImportError:
+    from afflint.yaml.pure_parser import PureParser
+
+Parser: Any = PureParser if binding is None else binding.CParser
 
 MAX_DEPTH = 300
 """The deepest nesting that is read. The composer recurses on the C stack and would crash the process at a much greater depth."""
@@ -98,7 +111,10 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Composed:
         if index is not None:
             raise TooDeepError(index)
     try:
-        return _compose(raw_bytes)
+        if binding is None or (b"!" in raw_bytes and re.search(_NON_SPECIFIC_TAG, raw_bytes)):
+            return _compose_from_events(raw_bytes)
+        composer = _Composer(raw_bytes)
+        return Composed(composer.get_node(), _rest(composer, raw_bytes)) if composer.check_node() else Composed(None)
     except ComposerError as error:
         if error.context is None or not error.context.startswith("found duplicate anchor"):
             raise
@@ -117,13 +133,6 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Composed:
 
 # libyaml's composer does not distinguish `! 5` from `5`; its events do.
 _NON_SPECIFIC_TAG = rb"(?m)(?:^|[\s\[{,:])!(?=[\s,\]}]|\Z)"
-
-
-def _compose(raw_bytes: bytes) -> Composed:
-    if binding is None or (b"!" in raw_bytes and re.search(_NON_SPECIFIC_TAG, raw_bytes)):
-        return _compose_from_events(raw_bytes)
-    composer = _Composer(raw_bytes)
-    return Composed(composer.get_node(), _rest(composer, raw_bytes)) if composer.check_node() else Composed(None)
 
 
 def _rest(parser: _Composer, raw_bytes: bytes) -> int | None:

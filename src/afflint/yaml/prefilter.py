@@ -143,7 +143,8 @@ def kinds_named(text: bytes) -> frozenset[bytes | None]:
     kinds: set[bytes | None] = set(_kind_value().findall(text))
     if b"" in kinds:
         kinds = {kind or None for kind in kinds}
-    if _has_escaped_kind(text):
+    # Escapes in the key or its value are rare, so a cheaper search comes first.
+    if b"\\" in text and re.search(_ESCAPE, text) is not None and re.search(_ESCAPED_KIND, text) is not None:
         kinds.add(None)
     return frozenset([kind[:-4] if kind is not None and kind.endswith(b"List") and kind != b"List" else kind for kind in kinds])
 
@@ -151,11 +152,6 @@ def kinds_named(text: bytes) -> frozenset[bytes | None]:
 @cache
 def _kind_value() -> re.Pattern[bytes]:
     return value_pattern(rb"kind", rb"[*|>]|\"[A-Za-z]*\\|[\"']?([A-Za-z][A-Za-z0-9]*)")
-
-
-def _has_escaped_kind(text: bytes) -> bool:
-    """Whether the key ``kind`` or its value may be written with escapes. Such escapes are rare, so a cheaper search comes first."""
-    return b"\\" in text and re.search(_ESCAPE, text) is not None and re.search(_ESCAPED_KIND, text) is not None
 
 
 def _lacks_kind(piece: bytes) -> bool:

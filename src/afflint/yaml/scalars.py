@@ -69,9 +69,14 @@ def resolve_tagged(tag: str, text: str) -> Scalar:
     if kind == tag or kind not in ("int", "float", "bool", "null", "timestamp", "binary"):
         return text
     if kind == "binary":
-        return _binary(text)
+        import base64
+
+        try:
+            return base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True).decode("utf-8", "replace")
+        except ValueError:
+            raise ValueError("is not valid base64, which !!binary requires") from None
     if kind == "timestamp":
-        if not _is_timestamp(text):
+        if re.fullmatch(_DATE, text) is None:  # Only the form is checked, so that a 31st of February is accepted.
             raise ValueError("cannot be read as !!timestamp")
         return text
     value = resolve_plain(text)
@@ -129,25 +134,11 @@ def _at_32_bits(value: float) -> float:
     return single
 
 
-def _binary(text: str) -> str:
-    import base64
-
-    try:
-        return base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True).decode("utf-8", "replace")
-    except ValueError:
-        raise ValueError("is not valid base64, which !!binary requires") from None
-
-
 _DATE = (
     r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
     r"(?:[Tt][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
     r"| +[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:[.,][0-9]+)?)?"
 )
-
-
-def _is_timestamp(text: str) -> bool:
-    # Only the form is checked, so that a 31st of February is accepted.
-    return re.fullmatch(_DATE, text) is not None
 
 
 def _integer(digits: str) -> int | None:
