@@ -13,8 +13,7 @@ from afflint.index.manifest_index import covers
 from afflint.kube.manifests import Manifest, Workload
 from afflint.lsp.document import DocumentTexts
 from afflint.lsp.explanation import count_selected
-from afflint.lsp.indexer.document import IndexedDocument, ParsedText
-from afflint.lsp.indexer.workspace import WorkspaceState
+from afflint.lsp.indexer.workspace import IndexedDocument, ParsedText, WorkspaceState
 from afflint.lsp.text import Place
 from afflint.yaml.cursor import cursor_at
 

@@ -43,13 +43,12 @@ from afflint.lsp.indexer.protocol import (
     RunProgress,
     RunRequest,
 )
-from afflint.lsp.parameters import notification_parameters, request_parameters
 from afflint.lsp.project import Project
 from afflint.lsp.publication import Publication
 from afflint.lsp.rendered import RenderedFolder
 from afflint.lsp.schedules import RenderSchedule, RunSchedule
 from afflint.lsp.text import EditorText
-from afflint.lsp.transport import InvalidMessage, Message, MessageReader, ResponseError
+from afflint.lsp.transport import InvalidMessage, Message, MessageReader, ResponseError, notification_parameters, request_parameters
 from afflint.lsp.uris import to_path
 from afflint.yaml.document import text_at
 

@@ -25,7 +25,6 @@ from afflint.lsp.diagnostics import diagnostics
 from afflint.lsp.document import DocumentTexts
 from afflint.lsp.folder_config import CommandLineConfig
 from afflint.lsp.indexer import protocol
-from afflint.lsp.indexer.document import IndexedDocument
 from afflint.lsp.indexer.map_cache import EditorBuffer
 from afflint.lsp.indexer.protocol import (
     BaselinedFinding,
@@ -49,7 +48,7 @@ from afflint.lsp.indexer.protocol import (
     RunRequest,
 )
 from afflint.lsp.indexer.requests import answer
-from afflint.lsp.indexer.workspace import Workspace, WorkspaceState
+from afflint.lsp.indexer.workspace import IndexedDocument, Workspace, WorkspaceState
 from afflint.lsp.text import EditorText
 from afflint.lsp.uris import to_uri
 from afflint.pipeline.reduce_step import policies_of

@@ -11,8 +11,7 @@ from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
 from afflint.lsp.document import DocumentTexts
 from afflint.lsp.explanation import RunContext, explain, selectors_of
-from afflint.lsp.indexer.document import IndexedDocument
-from afflint.lsp.indexer.workspace import WorkspaceState
+from afflint.lsp.indexer.workspace import IndexedDocument, WorkspaceState
 from afflint.lsp.navigation import hints, manifest_at, pods_at, related, selectors_in, selects
 
 if TYPE_CHECKING:
