@@ -60,6 +60,33 @@ class SchedulingOptions(CommandOptions, heading="Scheduling"):
     only_running = ONLY_RUNNING
 
 
+class SimulationArguments(PlaceInput, SchedulingOptions):
+    """The options of the commands that simulate, for their input."""
+
+
+def read_inputs(args: SimulationArguments, paths: Sequence[str], kinds: Sequence[str] = ()) -> PlaceInputs:
+    """Return what a command simulates, with the objects of some kinds. Raises UserError."""
+    from afflint.pipeline.options import Options
+    from afflint.pipeline.session import Session
+
+    if args.resources and args.no_resources:
+        raise UserError("--resources and --no-resources exclude each other")
+    session = Session(options.configuration(args))
+    note_unused_render(session.config)
+    given = session.sources(paths or (() if session.pipes_workloads() else (".",)))
+    sources, run = session.with_renders(given, Options(options.jobs(session.config.jobs)), network=args.render_network)
+    return session.simulation_input(
+        sources,
+        args.pods,
+        options=run,
+        counts=parse_counts(args.counts),
+        resources=not args.no_resources,
+        only_running=args.only_running,
+        replan=args.replan,
+        kinds=kinds,
+    )
+
+
 class PlaceDisruptions(CommandOptions, heading="Disruptions"):
     lose: tuple[str, ...] = option(
         "--lose",
@@ -148,7 +175,7 @@ class PlaceOutput(CommandOptions, heading="Output"):
     color = options.COLOR
 
 
-class PlaceOptions(PlaceInput, SchedulingOptions, PlaceDisruptions, PlaceChanges, PlaceOutput):
+class PlaceOptions(SimulationArguments, PlaceDisruptions, PlaceChanges, PlaceOutput):
     """The options of ``afflint place``."""
 
     paths: tuple[str, ...] = argument("[PATHS]...", FILE)
@@ -165,8 +192,6 @@ def place(args: PlaceOptions) -> int:
     Exits with 1 if a replica cannot be scheduled, now or after a disruption, if a drain, an upgrade or a rollout may never complete,
     or if affected pods cannot be evaluated.
     """
-    from afflint.pipeline.options import Options
-    from afflint.pipeline.session import Session
     from afflint.placement.descheduler_policy import KINDS, read_policies
     from afflint.placement.planner import DisruptionRequest, make_plan
     from afflint.placement.selection import selected
@@ -178,22 +203,7 @@ def place(args: PlaceOptions) -> int:
         raise UserError("--together needs --lose, --drain or --remove")
     if not args.upgrade and (args.max_unavailable is not None or args.surge is not None):
         raise UserError("--max-unavailable and --surge need --upgrade")
-    if args.resources and args.no_resources:
-        raise UserError("--resources and --no-resources exclude each other")
-    session = Session(options.configuration(args))
-    note_unused_render(session.config)
-    given = session.sources(args.paths or (() if session.pipes_workloads() else (".",)))
-    sources, run = session.with_renders(given, Options(options.jobs(session.config.jobs)), network=args.render_network)
-    inputs = session.simulation_input(
-        sources,
-        args.pods,
-        options=run,
-        counts=parse_counts(args.counts),
-        resources=not args.no_resources,
-        only_running=args.only_running,
-        replan=args.replan,
-        kinds=(*([CONFIG_POOL] if args.upgrade else []), *(KINDS if args.deschedule else ())),
-    )
+    inputs = read_inputs(args, args.paths, (*([CONFIG_POOL] if args.upgrade else []), *(KINDS if args.deschedule else ())))
     upgrade = _upgrade_request(args, inputs) if args.upgrade else None
     policies = read_policies(inputs.objects) if args.deschedule else []
     if args.deschedule and not policies:

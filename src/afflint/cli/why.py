@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from afflint.cli import options
 from afflint.cli.command import FILE, Command, CommandOptions, argument, with_help
 from afflint.cli.output import FOUND, colored, notify, write_or_show
-from afflint.cli.place import RESOURCES_LEFT_OUT, PlaceInput, SchedulingOptions, parse_counts
-from afflint.cli.reporting import note_unused_render
-from afflint.findings.errors import UserError
+from afflint.cli.place import RESOURCES_LEFT_OUT, SimulationArguments, read_inputs
 from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
@@ -26,7 +24,7 @@ class WhyOutput(CommandOptions, heading="Output"):
     color = options.COLOR
 
 
-class WhyOptions(PlaceInput, SchedulingOptions, WhyOutput):
+class WhyOptions(SimulationArguments, WhyOutput):
     """The options of ``afflint why``."""
 
     arguments: tuple[str, ...] = argument("NAME [PATHS]...", FILE, required=True)
@@ -42,8 +40,6 @@ def why(args: WhyOptions) -> int:
 
     Exits with 0 if all replicas run and survive the failure of each single node and zone, and with 1 otherwise.
     """
-    from afflint.pipeline.options import Options
-    from afflint.pipeline.session import Session
     from afflint.placement.changes import PlanInput
     from afflint.placement.planner import make_plan
     from afflint.placement.why import explain, selected_workload
@@ -51,22 +47,8 @@ def why(args: WhyOptions) -> int:
 
     options.check_choice("--format", args.form, _FORMATS)
     options.check_choice("--color", args.color, options.COLORS)
-    if args.resources and args.no_resources:
-        raise UserError("--resources and --no-resources exclude each other")
     name, *paths = args.arguments
-    session = Session(options.configuration(args))
-    note_unused_render(session.config)
-    given = session.sources(paths or (() if session.pipes_workloads() else (".",)))
-    sources, run = session.with_renders(given, Options(options.jobs(session.config.jobs)), network=args.render_network)
-    inputs = session.simulation_input(
-        sources,
-        args.pods,
-        options=run,
-        counts=parse_counts(args.counts),
-        resources=not args.no_resources,
-        only_running=args.only_running,
-        replan=args.replan,
-    )
+    inputs = read_inputs(args, paths)
     found = inputs.simulation_input
     plan = make_plan(
         found.inventory,
