@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.rendering.go_templates import _FUNCTIONS
-from afflint.rendering.set_templates import TEXT_FUNCTIONS
 
 DATA: dict[str, Any] = {
     "Values": {
@@ -33,7 +32,6 @@ _PATHS = [
 _LITERALS = ['""', '"a"', '"%s-%d"', "`a.b`", '"%s%s%s"', "0", "1", "-7", "99", "999999999999999999", "true", "false", "nil", r'"\u0000\n"']
 _NAMES = [
     *_FUNCTIONS,
-    *TEXT_FUNCTIONS,
     "and",
     "or",
     "get",

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from afflint.rendering.go_templates import _FUNCTIONS, TemplateBudget, TemplateError, fill
-from afflint.rendering.set_templates import TEXT_FUNCTIONS
 
 VALUES: dict[str, Any] = {"name": "web", "on": True, "off": False, "count": 2, "names": ["a", "b"], "map": {"y": 2, "x": 1}, "empty": ""}
 
@@ -156,7 +155,7 @@ ARGUMENTS: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*_FUNCTIONS, *TEXT_FUNCTIONS, "and", "or", "get", "getOrNil", "hasKey", "env", "requiredEnv", "shuffle"])
+@pytest.mark.parametrize("name", [*_FUNCTIONS, "and", "or", "get", "getOrNil", "hasKey", "env", "requiredEnv", "shuffle"])
 def test_a_function_takes_any_arguments(name: str) -> None:
     """Each number of arguments and each combination of types: a text, or an error of the template."""
     for count in range(4):

@@ -14,7 +14,8 @@ from typing import Any
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.rendering.argo_clusters import ArgoClusters
-from afflint.rendering.set_templates import Parameters, as_name, fill_template, has_placeholder
+from afflint.rendering.go_templates import as_name
+from afflint.rendering.set_templates import Parameters, fill_template, has_placeholder
 from afflint.rendering.source_documents import SourceText, WrittenText, documents_of
 from afflint.source.files import read_regular
 from afflint.source.globs import paths_like

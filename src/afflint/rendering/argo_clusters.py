@@ -13,7 +13,8 @@ from contextlib import suppress
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.rendering.set_templates import Parameters, as_name, has_placeholder
+from afflint.rendering.go_templates import as_name
+from afflint.rendering.set_templates import Parameters, has_placeholder
 from afflint.rendering.source_documents import documents_of
 from afflint.source.files import read_regular
 from afflint.source.sources import is_template

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.rendering.set_templates import LONGEST_VALUE, TEXT_FUNCTIONS
+from afflint.yaml.template_actions import actions_in, inside_of, tokens_of, word_of
 
 _LARGEST, _DEEPEST, _LONGEST = 1 << 20, 50, 80
+LONGEST_VALUE = 1 << 16
+"""The most characters and items of a value on its way through functions: each can make it longer."""
 _MOST_STEPS, _MOST_COMPUTED = 100_000, 1 << 22
 """The limits for all templates of a budget: the actions and iterations, and the characters and items that functions take and return."""
-_ACTION = re.compile(r"\{\{(-?)((?:\"(?:[^\"\\]|\\.){0,1000}\"|`[^`]{0,1000}`|[^{}\"`]){0,600}?)(-?)\}\}")
-_COMMENT, _END_OF_COMMENT = re.compile(r"\{\{(-?)\s*/\*"), re.compile(r"\*/\s*(-?)\}\}")
-_TOKEN = re.compile(
-    r"(?P<text>\"(?:[^\"\\]|\\.)*\"|`[^`]*`)|(?P<number>-?\d+)(?![\w.])|(?P<path>\$\w*(?:\.\w+)*|(?:\.\w+)+|\.)"
-    r"|(?P<word>[A-Za-z_]\w*)|(?P<sign>:=|=|[|(),])|(?P<blank>\s+)"
-)
 _BLOCKS = ("if", "with", "range")
 _CONSTANTS: Mapping[str, Any] = {"true": True, "false": False, "nil": None}
 
@@ -35,7 +31,7 @@ class _UnknownValue:
         self.is_unset = is_unset
 
 
-UNKNOWN, _UNSET = _UnknownValue(), _UnknownValue(is_unset=True)
+UNKNOWN, UNSET = _UnknownValue(), _UnknownValue(is_unset=True)
 
 
 class TemplateError(Exception):
@@ -51,7 +47,7 @@ class TemplateError(Exception):
         self.is_too_large = is_too_large
 
 
-class _ValueTooLargeError(Exception):
+class ValueTooLargeError(Exception):
     """A value exceeds a limit."""
 
 
@@ -62,26 +58,26 @@ class TemplateBudget:
         self._steps, self._computed = _MOST_STEPS, _MOST_COMPUTED
 
     def step(self) -> None:
-        """Count an action or an iteration. Raises _ValueTooLargeError."""
+        """Count an action or an iteration. Raises ValueTooLargeError."""
         self._steps -= 1
         if self._steps < 0:
-            raise _ValueTooLargeError
+            raise ValueTooLargeError
 
     def take(self, value: Any) -> None:
-        """Count a value that a function takes or returns. Raises _ValueTooLargeError if it is too large, or exceeds what remains."""
+        """Count a value that a function takes or returns. Raises ValueTooLargeError if it is too large, or exceeds what remains."""
         self._computed -= _size(value)
         if self._computed < 0:
-            raise _ValueTooLargeError
+            raise ValueTooLargeError
 
 
 def _size(value: Any) -> int:
-    """Return the number of characters and items of a value, shared items as often as they occur. Raises _ValueTooLargeError."""
+    """Return the number of characters and items of a value, shared items as often as they occur. Raises ValueTooLargeError."""
     size, pending = 0, [(value, 0)]
     while pending:
         each, depth = pending.pop()
         size += len(each) + 1 if type(each) in (str, list, dict) else 1
         if size > LONGEST_VALUE or depth > _DEEPEST:
-            raise _ValueTooLargeError
+            raise ValueTooLargeError
         if type(each) is list:
             pending += [(item, depth + 1) for item in each]
         elif type(each) is dict:
@@ -106,9 +102,8 @@ def fill(
     """
     if "{{" not in text:
         return Filled(text, is_aligned=True)
-    body = _Parser(text).parsed()
-    filler = _Filler(data, is_complete=is_complete, unknown=unknown, budget=budget or TemplateBudget())
-    filler.run(body, data, {})
+    filler = _Filler(data=data, is_complete=is_complete, unknown=unknown, budget=budget or TemplateBudget())
+    filler.run(_parsed(text), data, {})
     return Filled("".join(filler.pieces), filler.is_aligned)
 
 
@@ -120,16 +115,16 @@ class _Text(NamedTuple):
     line: int
 
 
-_Expression = tuple[Any, ...]
+Expression = tuple[Any, ...]
 """``("value", value)``, ``("path", root, names)`` or ``("call", name, arguments)``. The root is `.`, a variable or an expression."""
 
 
-class _TemplateAction(NamedTuple):
+class _Statement(NamedTuple):
     """An action with its text; ``names`` are the variables that it sets. ``word`` is "" if it has none."""
 
     word: str
     names: tuple[str, ...]
-    expression: _Expression | None
+    expression: Expression | None
     text: str
     is_declared: bool = True
 
@@ -137,122 +132,89 @@ class _TemplateAction(NamedTuple):
 class _Block(NamedTuple):
     """Branches of an `if`, `with` or `range`, the first that applies is taken; the action of `else` has no expression."""
 
-    branches: list[tuple[_TemplateAction, list[Any]]]
+    branches: list[tuple[_Statement, list[Any]]]
 
 
-@dataclass(slots=True)
-class _Parser:
-    text: str
-    _open: list[_Block] = field(default_factory=list)
-
-    def parsed(self) -> list[Any]:
-        """Return the texts, actions and blocks of the template. Raises TemplateError."""
-        top: list[Any] = []
-        body = top
-        for each in self._pieces():
-            if isinstance(each, _Text):
-                body.append(each)
-            elif each.word in _BLOCKS:
-                block = _Block([(each, [])])
-                body.append(block)
-                self._open.append(block)
-                if len(self._open) > _DEEPEST:
-                    raise TemplateError(each.text)
-                body = block.branches[-1][1]
-            elif each.word in ("else", "end"):
-                body = self._next(each, top)
-            else:
-                body.append(each)
-        if self._open:
-            raise TemplateError(self._open[-1].branches[0][0].text)
-        return top
-
-    def _next(self, action: _TemplateAction, top: list[Any]) -> list[Any]:
-        """Return the body after an `else` or `end`."""
-        if not self._open:
-            raise TemplateError(action.text)
-        if action.word == "else":
-            self._open[-1].branches.append((action, []))
+def _parsed(text: str) -> list[Any]:
+    """Return the texts, actions and blocks of a template. Raises TemplateError."""
+    top: list[Any] = []
+    body, open_blocks = top, list[_Block]()
+    for each in _pieces(text):
+        if isinstance(each, _Text) or each.word not in (*_BLOCKS, "else", "end"):
+            body.append(each)
+            continue
+        if each.word in _BLOCKS:
+            block = _Block([(each, [])])
+            body.append(block)
+            open_blocks.append(block)
+        elif open_blocks and each.word == "else":
+            open_blocks[-1].branches.append((each, []))
+        elif open_blocks:
+            open_blocks.pop()
         else:
-            self._open.pop()
-        return self._open[-1].branches[-1][1] if self._open else top
-
-    def _pieces(self) -> Iterator[_Text | _TemplateAction]:
-        position, line, trims = 0, 1, False
-        while (start := self.text.find("{{", position)) >= 0:
-            comment = _COMMENT.match(self.text, start)
-            # Go ends a comment at the first `*/`.
-            last = self.text.find("*/", comment.end()) if comment else start
-            match = (_END_OF_COMMENT if comment else _ACTION).match(self.text, last) if last >= 0 else None
-            if match is None:
-                raise TemplateError(self.text[start : start + _LONGEST].partition("\n")[0])
-            before = self.text[position:start]
-            yield from _text(before, line, start=trims, end=bool((comment or match)[1]))
-            line += before.count("\n") + self.text.count("\n", start, match.end())
-            position, trims = match.end(), bool(match[match.lastindex or 0])
-            if not comment:
-                yield _action(match[2].strip(), match[0])
-        yield from _text(self.text[position:], line, start=trims, end=False)
+            raise TemplateError(each.text)
+        if len(open_blocks) > _DEEPEST:
+            raise TemplateError(each.text)
+        body = open_blocks[-1].branches[-1][1] if open_blocks else top
+    if open_blocks:
+        raise TemplateError(open_blocks[-1].branches[0][0].text)
+    return top
 
 
-def _text(text: str, line: int, *, start: bool, end: bool) -> Iterator[_Text]:
-    """Yield a text without the blanks that the actions around it trim."""
-    if start:
-        stripped = text.lstrip()
-        line += text[: len(text) - len(stripped)].count("\n")
-        text = stripped
-    text = text.rstrip() if end else text
-    if text:
-        yield _Text(text, line)
+def _pieces(text: str) -> Iterator[_Text | _Statement]:
+    """Yield the texts and actions of a template, without comments and trimmed blanks. Raises TemplateError."""
+    actions, unclosed = actions_in(text)
+    position, line, trims = 0, 1, False
+    for start, end, action in (*actions, (len(text), len(text), "")):
+        if not action and unclosed >= 0:
+            raise TemplateError(text[unclosed:][:_LONGEST].partition("\n")[0])
+        before = text[position:start]
+        literal = before.lstrip() if trims else before
+        skipped = before[: len(before) - len(literal)].count("\n")
+        if literal := literal.rstrip() if action[2:3] == "-" else literal:
+            yield _Text(literal, line + skipped)
+        line += before.count("\n") + action.count("\n")
+        position, trims = end, action[-3:-2] == "-"
+        if action and word_of(action) != "/*":
+            yield _action(inside_of(action), action)
 
 
-def _action(inside: str, text: str) -> _TemplateAction:
-    tokens = list(_tokens(inside, text))
+def _action(inside: str, text: str) -> _Statement:
+    tokens = [*tokens_of(inside)]
     word = tokens[0][1] if tokens and tokens[0][0] == "word" else ""
     if word == "else" and len(tokens) > 1 and tokens[1][1] == "if":
-        return _TemplateAction("else", (), _expression(tokens[2:], text), text)
+        return _Statement("else", (), parse_pipeline(tokens[2:], text), text)
     if word in ("else", "end"):
         if len(tokens) > 1:
             raise TemplateError(text)
-        return _TemplateAction(word, (), None, text)
+        return _Statement(word, (), None, text)
     word = word if word in (*_BLOCKS, "define", "block", "template", "break", "continue", "include") else ""
     if word not in ("", *_BLOCKS):
         raise TemplateError(text)
     rest = tokens[1:] if word else tokens
     sign = next((number for number, each in enumerate(rest) if each[0] == "sign" and each[1] in (":=", "=")), None)
     if sign is None:
-        return _TemplateAction(word, (), _expression(rest, text), text)
+        return _Statement(word, (), parse_pipeline(rest, text), text)
     names = tuple([each for kind, each in rest[:sign] if kind == "path"])
-    return _TemplateAction(word, names, _expression(rest[sign + 1 :], text), text, rest[sign][1] == ":=")
+    return _Statement(word, names, parse_pipeline(rest[sign + 1 :], text), text, rest[sign][1] == ":=")
 
 
-def _tokens(inside: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield the tokens of an action with their kinds; a path directly after a parenthesis has the kind `field`."""
-    position, before = 0, ""
-    while position < len(inside):
-        match = _TOKEN.match(inside, position)
-        if match is None:
-            raise TemplateError(text)
-        position = match.end()
-        kind = match.lastgroup or ""
-        if kind != "blank":
-            yield "field" if kind == "path" and before == ")" else kind, match[0]
-        before = match[0]
+def parse_pipeline(tokens: Iterable[tuple[str, str]], text: str) -> Expression:
+    """Return the commands of an action with this text that are joined with `|`, each the last argument of the next.
 
-
-def _expression(tokens: Sequence[tuple[str, str]], text: str) -> _Expression:
-    """Return a pipeline: commands that are joined with `|`, each the last argument of the next. Raises TemplateError."""
-    rest = list(reversed(tokens))
+    Raises TemplateError.
+    """
+    rest = [*tokens][::-1]
     found = _pipeline(rest, text, 0)
     if rest:
         raise TemplateError(text)
     return found
 
 
-def _pipeline(rest: list[tuple[str, str]], text: str, depth: int) -> _Expression:
-    result: _Expression | None = None
+def _pipeline(rest: list[tuple[str, str]], text: str, depth: int) -> Expression:
+    result: Expression | None = None
     while True:
-        operands: list[_Expression] = []
+        operands: list[Expression] = []
         while rest and rest[-1] not in (("sign", "|"), ("sign", ")")):
             operands.append(_operand(rest, text, depth))
         if not operands:
@@ -269,7 +231,7 @@ def _pipeline(rest: list[tuple[str, str]], text: str, depth: int) -> _Expression
         rest.pop()
 
 
-def _operand(rest: list[tuple[str, str]], text: str, depth: int) -> _Expression:
+def _operand(rest: list[tuple[str, str]], text: str, depth: int) -> Expression:
     kind, token = rest.pop()
     if token == "(" and kind == "sign" and depth < _DEEPEST:
         found = _pipeline(rest, text, depth + 1)
@@ -301,131 +263,46 @@ def _unquoted(token: str, text: str) -> str:
 
 # Filling.
 
-_Variables = Mapping[str, list[Any]]
+Variables = Mapping[str, list[Any]]
 """Each variable in scope, as a list with its value, so that an inner block can change it."""
 
 
-@dataclass(slots=True)
-class _Filler:
+@dataclass(kw_only=True)
+class Evaluator:
+    """Evaluates expressions with data. ``is_complete``: keys that the maps in the data do not have are known to be absent."""
+
     data: Mapping[str, Any]
     is_complete: bool
-    unknown: str | None
-    budget: TemplateBudget
-    pieces: list[str] = field(default_factory=list)
-    is_aligned: bool = True
-    _line: int = 1
-    _size: int = 0
+    budget: TemplateBudget = field(default_factory=TemplateBudget)
 
-    def run(self, body: Sequence[Any], dot: Any, variables: _Variables) -> None:
-        """Add the text of a body. Raises TemplateError."""
-        scope = dict(variables)
-        for each in body:
-            if isinstance(each, _Text):
-                self._literal(each)
-            elif isinstance(each, _Block):
-                self._block(each, dot, scope)
-            elif each.names:
-                value = self._evaluated(each, dot, scope)
-                if each.is_declared:
-                    scope[each.names[0]] = [value]
-                elif each.names[0] in scope:
-                    scope[each.names[0]][0] = value
-            else:
-                self._written(self._evaluated(each, dot, scope), each)
-            if self._size > _LARGEST:
-                raise TemplateError(_shown(each), is_too_large=True)
-
-    def _literal(self, piece: _Text) -> None:
-        """Add a text of the template; blank lines replace those that were left out before it."""
-        for number, line in enumerate(piece.text.split("\n")):
-            if number:
-                missing = piece.line + number - self._line
-                self.is_aligned = self.is_aligned and missing > 0
-                self._add("\n" * max(missing, 1))
-            self._add(line)
-
-    def _add(self, text: str) -> None:
-        self.pieces.append(text)
-        self._line += text.count("\n")
-        self._size += len(text)
-
-    def _written(self, value: Any, action: _TemplateAction) -> None:
-        text = _as_text(value)
-        if text is None:
-            self._add_unknown(action)
-        else:
-            self._add(text)
-
-    def _add_unknown(self, action: _TemplateAction) -> None:
-        if self.unknown is None:
-            raise TemplateError(action.text, is_known=True)
-        self._add(self.unknown)
-
-    def _block(self, block: _Block, dot: Any, variables: _Variables) -> None:
-        for action, body in block.branches:
-            value = True if action.expression is None else self._evaluated(action, dot, variables)
-            is_true = _truth(value)
-            if is_true is None:
-                if any(_spans_lines(each) for _, each in block.branches):
-                    raise TemplateError(action.text, is_known=True)
-                self._add_unknown(action)
-                return
-            if is_true:
-                self._branch(action, body, value, dot, variables)
-                return
-
-    def _branch(self, action: _TemplateAction, body: Sequence[Any], value: Any, dot: Any, variables: _Variables) -> None:
-        if action.word == "range":
-            for key, each in _items(value, action):
-                self._count(action)
-                names = dict(zip(action.names, [[key], [each]] if len(action.names) > 1 else [[each]], strict=False))
-                self.run(body, each, {**variables, **names})
-        else:
-            named = {name: [value] for name in action.names[:1]}
-            self.run(body, value if action.word == "with" else dot, {**variables, **named})
-
-    def _count(self, action: _TemplateAction) -> None:
-        try:
-            self.budget.step()
-        except _ValueTooLargeError:
-            raise TemplateError(action.text, is_too_large=True) from None
-
-    # Expressions.
-
-    def _evaluated(self, action: _TemplateAction, dot: Any, variables: _Variables) -> Any:
-        """Return the value of an action. Raises TemplateError."""
-        self._count(action)
-        try:
-            return self._value(action.expression, dot, variables)
-        except _ValueTooLargeError:
-            raise TemplateError(action.text, is_too_large=True) from None
-
-    def _value(self, expression: Any, dot: Any, variables: _Variables) -> Any:
+    def value(self, expression: Any, dot: Any, variables: Variables) -> Any:
+        """Return the value of an expression. Raises ValueTooLargeError."""
         kind, first, *others = expression
         if kind == "value":
             return first
         if kind == "path":
-            if type(first) is tuple:
-                found = self._value(first, dot, variables)
-            elif first == "$":
-                found = self.data
-            else:
-                found = dot if first == "." else variables.get(first, [UNKNOWN])[0]
-            for name in others[0]:
-                found = self._at(found, name)
-            return found
-        return self._called(first, [self._value(each, dot, variables) for each in others[0] or ()])
+            return self.at_path(first, others[0], dot, variables)
+        return self.called(first, others[0] or (), dot, variables)
 
-    def _at(self, data: Any, name: str) -> Any:
-        # A template of helmfile fails if a key is absent, so that nothing is known then either.
-        return data.get(name, UNKNOWN) if type(data) is dict else UNKNOWN
+    def at_path(self, root: Any, names: Sequence[str], dot: Any, variables: Variables) -> Any:
+        """Return the value at a path below `.`, a variable or the value of an expression."""
+        if type(root) is tuple:
+            found = self.value(root, dot, variables)
+        else:
+            found = self.data if root == "$" else dot if root == "." else variables.get(root, [UNKNOWN])[0]
+        for name in names:
+            # A template of helmfile fails if a key is absent, so that nothing is known then either.
+            found = found.get(name, UNKNOWN) if type(found) is dict else UNKNOWN
+        return found
 
-    def _called(self, name: str, arguments: Sequence[Any]) -> Any:
+    def called(self, name: str, expressions: Sequence[Any], dot: Any, variables: Variables) -> Any:
+        """Return what a function returns for the values of some expressions."""
+        arguments = [self.value(each, dot, variables) for each in expressions]
         if name in ("and", "or"):
             return _combined(name, arguments)
         if name in ("env", "requiredEnv"):
-            return _UNSET if name == "env" else UNKNOWN
-        if name == "default" and len(arguments) == 2 and arguments[1] is _UNSET:
+            return UNSET if name == "env" else UNKNOWN
+        if name == "default" and len(arguments) == 2 and arguments[1] is UNSET:
             return arguments[0]
         if any(isinstance(each, _UnknownValue) for each in arguments):
             return UNKNOWN
@@ -434,7 +311,7 @@ class _Filler:
         for each in arguments if name not in _CHOOSING else ():
             self.budget.take(each)
         try:
-            found = _FUNCTIONS[name](*arguments) if name in _FUNCTIONS else _of_texts(name, arguments)
+            found = _FUNCTIONS[name](*arguments)
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
             return UNKNOWN
         if name not in _CHOOSING:
@@ -457,6 +334,87 @@ class _Filler:
         return True if name == "hasKey" else found
 
 
+@dataclass(kw_only=True)
+class _Filler(Evaluator):
+    unknown: str | None
+    pieces: list[str] = field(default_factory=list)
+    is_aligned: bool = True
+    _line: int = 1
+    _size: int = 0
+
+    def run(self, body: Sequence[Any], dot: Any, variables: Variables) -> None:
+        """Add the text of a body. Raises TemplateError."""
+        scope = dict(variables)
+        try:
+            for each in body:
+                self._run(each, dot, scope)
+        except ValueTooLargeError:
+            raise TemplateError(_shown(each), is_too_large=True) from None
+
+    def _run(self, piece: _Text | _Statement | _Block, dot: Any, scope: dict[str, list[Any]]) -> None:
+        """Add the text of a piece, or set a variable. Raises TemplateError and ValueTooLargeError."""
+        if isinstance(piece, _Text):
+            self._literal(piece)
+        elif isinstance(piece, _Block):
+            self._block(piece, dot, scope)
+        elif not piece.names:
+            self._add(as_text(self._evaluated(piece, dot, scope)), piece.text)
+        else:
+            value = self._evaluated(piece, dot, scope)
+            if piece.is_declared:
+                scope[piece.names[0]] = [value]
+            elif piece.names[0] in scope:
+                scope[piece.names[0]][0] = value
+        if self._size > _LARGEST:
+            raise ValueTooLargeError
+
+    def _literal(self, piece: _Text) -> None:
+        """Add a text of the template; blank lines replace those that were left out before it."""
+        for number, line in enumerate(piece.text.split("\n")):
+            if number:
+                missing = piece.line + number - self._line
+                self.is_aligned = self.is_aligned and missing > 0
+                self._add("\n" * max(missing, 1))
+            self._add(line)
+
+    def _add(self, text: str | None, action: str = "") -> None:
+        """Add a text, or what replaces an unknown one. Raises TemplateError."""
+        text = self.unknown if text is None else text
+        if text is None:
+            raise TemplateError(action, is_known=True)
+        self.pieces.append(text)
+        self._line += text.count("\n")
+        self._size += len(text)
+
+    def _block(self, block: _Block, dot: Any, variables: Variables) -> None:
+        for action, body in block.branches:
+            value = True if action.expression is None else self._evaluated(action, dot, variables)
+            is_true = _truth(value)
+            if is_true is None:
+                if any(_spans_lines(each) for _, each in block.branches):
+                    raise TemplateError(action.text, is_known=True)
+                self._add(None, action.text)
+                return
+            if is_true:
+                self._branch(action, body, value, dot, variables)
+                return
+
+    def _branch(self, action: _Statement, body: Sequence[Any], value: Any, dot: Any, variables: Variables) -> None:
+        if action.word == "range":
+            for key, each in _items(value, action):
+                self.budget.step()
+                names = dict(zip(action.names, [[key], [each]] if len(action.names) > 1 else [[each]], strict=False))
+                self.run(body, each, {**variables, **names})
+        else:
+            named = {name: [value] for name in action.names[:1]}
+            self.run(body, value if action.word == "with" else dot, {**variables, **named})
+
+    def _evaluated(self, action: _Statement, dot: Any, variables: Variables) -> Any:
+        """Return the value of an action. Raises ValueTooLargeError."""
+        self.budget.step()
+        return self.value(action.expression, dot, variables)
+
+
 def _spans_lines(body: Sequence[Any]) -> bool:
     """Return whether a body has several lines, or changes variables."""
     return any(
@@ -469,7 +427,7 @@ def _spans_lines(body: Sequence[Any]) -> bool:
     )
 
 
-def _items(value: Any, action: _TemplateAction) -> Iterator[tuple[Any, Any]]:
+def _items(value: Any, action: _Statement) -> Iterator[tuple[Any, Any]]:
     if type(value) is dict and all(type(key) is str for key in value):
         yield from sorted(value.items(), key=lambda pair: str(pair[0]))
     elif type(value) is list:
@@ -478,7 +436,7 @@ def _items(value: Any, action: _TemplateAction) -> Iterator[tuple[Any, Any]]:
         raise TemplateError(action.text)
 
 
-def _shown(piece: _Text | _TemplateAction | _Block) -> str:
+def _shown(piece: _Text | _Statement | _Block) -> str:
     """Return the text of a piece of a template, in one line."""
     action = piece.branches[0][0] if isinstance(piece, _Block) else piece
     return action.text.strip()[:_LONGEST].partition("\n")[0]
@@ -499,21 +457,11 @@ def _combined(name: str, arguments: Sequence[Any]) -> Any:
     return value
 
 
-def _as_text(value: Any) -> str | None:
+def as_text(value: Any) -> str | None:
     """Return the text that Go writes for a value; None if that is unknown."""
     if type(value) is bool:
         return "true" if value else "false"
     return str(value) if type(value) in (str, int) else None
-
-
-def _of_texts(name: str, arguments: Sequence[Any]) -> Any:
-    texts = [_as_text(each) for each in arguments]
-    known = [each for each in texts if each is not None]
-    count, function = TEXT_FUNCTIONS.get(name, (0, None))
-    if function is None or len(known) != len(texts) or not known or count not in (len(known), -1):
-        return UNKNOWN
-    found = function([re.sub("%[dv]", "%s", known[0]), *known[1:]] if name == "printf" else known)
-    return UNKNOWN if found is None else found
 
 
 def _is_equal(first: Any, *others: Any) -> bool:
@@ -527,9 +475,9 @@ def _indented(width: int, text: str) -> Any:
 
 
 def _joined(separator: str, values: Any) -> Any:
-    """Join a list of strings. Raises _ValueTooLargeError."""
+    """Join a list of strings. Raises ValueTooLargeError."""
     if sum(map(len, values)) + len(separator) * len(values) > LONGEST_VALUE:
-        raise _ValueTooLargeError
+        raise ValueTooLargeError
     return separator.join(values)
 
 
@@ -547,6 +495,62 @@ def _indexed(data: Any, *keys: Any) -> Any:
     return data
 
 
+def as_name(text: str) -> str:
+    """Return a text with everything replaced that the name of an object must not have."""
+    return re.sub(r"[^a-z0-9.-]", "-", text.lower())
+
+
+def _formatted(form: str, *texts: str) -> str:
+    """Return a text with others in the places of `%s`. Raises ValueError."""
+    pieces = re.sub("%[dv]", "%s", form).split("%s")
+    if "%" in "".join(pieces):
+        raise ValueError
+    return "".join(text for pair in zip(pieces, [*texts, ""], strict=True) for text in pair)
+
+
+def _replaced(old: str, new: str, text: str) -> str:
+    """Return a text with a part replaced. Raises ValueError."""
+    if len(text) + text.count(old) * len(new) > LONGEST_VALUE:
+        raise ValueError
+    return text.replace(old, new)
+
+
+def _cut(length: str, text: str) -> str:
+    """Return the beginning of a text. Raises ValueError."""
+    if not length.isdecimal() or len(length) > _MOST_DIGITS:
+        raise ValueError
+    return text[: int(length)]
+
+
+_MOST_DIGITS = 8
+
+
+def _of_texts(function: Callable[..., str]) -> Callable[..., str]:
+    """Return a function of values whose texts are known for one of texts. It raises TypeError for other values."""
+
+    def called(*values: Any) -> str:
+        texts = [as_text(each) for each in values]
+        if None in texts:
+            raise TypeError
+        return function(*texts)
+
+    return called
+
+
+_TEXT_FUNCTIONS: Mapping[str, Callable[..., str]] = {
+    "lower": str.lower,
+    "upper": str.upper,
+    "trim": lambda text: text.strip(),
+    "quote": lambda text: f'"{text}"',
+    "squote": lambda text: f"'{text}'",
+    "toString": lambda text: text,
+    "normalize": as_name,
+    "trimPrefix": lambda prefix, text: text.removeprefix(prefix),
+    "trimSuffix": lambda suffix, text: text.removesuffix(suffix),
+    "trunc": _cut,
+    "replace": _replaced,
+    "printf": _formatted,
+}
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "eq": _is_equal,
     "ne": lambda first, second: not _is_equal(first, second),
@@ -573,6 +577,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "nindent": lambda width, text: "\n" + _indented(width, text),
     "toYaml": lambda value: json.dumps(value),
     "toJson": lambda value: json.dumps(value),
+    **{name: _of_texts(function) for name, function in _TEXT_FUNCTIONS.items()},
 }
 """Plain functions; their arguments are known. JSON is YAML on one line."""
 _CHOOSING = frozenset(("not", "default", "empty", "coalesce", "ternary", "first", "last", "len", "index"))

@@ -12,12 +12,14 @@ from collections.abc import Iterable
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.source.files import read_regular
+from afflint.yaml.template_actions import actions_in, with_replaced, word_of
 
 _MARK = re.compile(r"#@@(\d+):(\d+):([01])")
 _SUFFIXES = (".yaml", ".yml", ".tpl", ".json")
 _LARGEST = 1 << 20
-_ACTION = re.compile(r"\{\{.*?\}\}")
-_CONTROL = re.compile(r"\{\{-?\s*(?:if|else|end|range|with|define|block|break|continue|/\*|\$\w*\s*:?=)")
+_CONTROL = frozenset(("if", "else", "end", "range", "with", "define", "block", "break", "continue", "/*", "="))
+_WHOLE, _PART = "\0", "\1"
+"""What replaces an action in a line, and a part of an action of several lines."""
 _MULTILINE = re.compile(r"\b(?:n?indent|toYaml|include|tpl|template)\b")
 _ENTRY = re.compile(r"""\s*(?:-\s+)*(?:-(?:\s|$)|(?:"[^"]*"|'[^']*'|[^\s#"'\[\]{},&*!|>%@`][^#]*?|\0[^#:]*)\s*:(?:\s|$))""")
 _BLOCK = re.compile(r"(?:^|[:\-]\s+|\s)[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
@@ -57,9 +59,10 @@ def add_marks(text: str, file: int, without: Iterable[int] = ()) -> str:
     skipped = {*without}
     state = _OpenBlocks()
     found = []
-    for number, raw_line in enumerate(text.split("\n"), 1):
+    bare = with_replaced(text, actions_in(text).found, lambda each: "\n".join([_PART] * (each.count("\n") + 1)) if "\n" in each else _WHOLE)
+    for number, (raw_line, bare_line) in enumerate(zip(text.split("\n"), bare.split("\n"), strict=True), 1):
         line = raw_line.removesuffix("\r")
-        is_multiline = state.mark(line)
+        is_multiline = state.mark(line, bare_line.removesuffix("\r")) if _PART not in bare_line else None
         mark = "" if is_multiline is None or number in skipped else f" #@@{file}:{number}:{int(is_multiline)}"
         found.append(f"{line}{mark}{raw_line[len(line) :]}")
     return "\n".join(found)
@@ -74,30 +77,26 @@ def read_template(path: str) -> str | None:
 
 
 class _OpenBlocks:
-    """The actions, block scalars and brackets that are open at the current line."""
+    """The block scalars and brackets that are open at the current line."""
 
     def __init__(self) -> None:
-        self._in_action = False
         self._block: int | None = None
         self._flow = False
 
-    def mark(self, line: str) -> bool | None:
-        """Return whether the line may produce several lines; None if it must not have a mark."""
-        was_in_action, self._in_action = self._in_action, _ends_in_action(line, self._in_action)
-        if was_in_action or self._in_action:
-            return None
+    def mark(self, line: str, bare: str) -> bool | None:
+        """Return whether the line may produce several lines; None if it must not have a mark. ``bare`` is the line without actions."""
         content = line.strip()
         if not content:
             return None
-        bare = _ACTION.sub("\0", line)
         if self._in_block(line, bare) or self._in_flow(bare):
             return None
         if content.startswith(("#", "---", "%")) or content.endswith("-}}"):
             return None
         is_multiline = _MULTILINE.search(line) is not None
         if not bare.strip("\0 \t"):
-            return True if "indent" in line and is_multiline and not _CONTROL.search(line) else None
-        if _CONTROL.match(content) and not bare.strip("\0 \t-"):
+            is_control = any(word_of(each.text) in _CONTROL for each in actions_in(line).found)
+            return True if "indent" in line and is_multiline and not is_control else None
+        if word_of(content) in _CONTROL and not bare.strip("\0 \t-"):
             return None
         return is_multiline if _ENTRY.match(bare) is not None else None
 
@@ -105,7 +104,7 @@ class _OpenBlocks:
         """Return whether the line is text of a block scalar, and remember a block scalar that begins on it."""
         indentation = len(line) - len(line.lstrip(" "))
         if self._block is not None:
-            if bare.lstrip().startswith("\0") or indentation > self._block:
+            if bare.lstrip().startswith(_WHOLE) or indentation > self._block:
                 return True
             self._block = None
         if _BLOCK.search(bare) and _ENTRY.match(bare):
@@ -121,13 +120,3 @@ class _OpenBlocks:
         opened, closed = sum(map(text.count, "[{")), sum(map(text.count, "]}"))
         self._flow = (was_open and closed <= opened) or (not was_open and opened > closed)
         return was_open or self._flow or re.search(r"(?:^|[\s:\[{,-])[\"'][^\"']*$", text) is not None
-
-
-def _ends_in_action(line: str, inside: bool) -> bool:
-    position = 0
-    while True:
-        found = line.find("}}" if inside else "{{", position)
-        if found < 0:
-            return inside
-        inside = not inside
-        position = found + 2

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from afflint.rendering.line_marks import read_template, templates_of
 from afflint.rendering.roots import chart_data
+from afflint.yaml.template_actions import actions_in, inside_of, tokens_of, word_of
 
 _CHAIN = re.compile(r"\.Values\b((?:\.\w+)*)")
-_RANGE = re.compile(r"\brange\s+(?:\$\w+(?:,\s*\$\w+)?\s*:=\s*)?\$?\.Values((?:\.\w+)+)")
-_DEFINED = re.compile(r"\{\{-?\s*(?:define|block)\s+\"([^\"]+)\"")
+_RANGE = re.compile(r"\{\{-?\s*range\s+(?:\$\w+(?:,\s*\$\w+)?\s*:=\s*)?\$?\.Values((?:\.\w+)+)")
 _INCLUDED = re.compile(r"\b(?:include|template)\s+(\"[^\"]*\"|\S+)(?:\s+\$?\.?Template\.BasePath)?")
 _OF_FILE = re.compile(r"\(\s*print(?:f\s+\"[^\"]*\")?\s+\$?\.Template\.BasePath")
 _INDIRECT = re.compile(r"\"Values\"|`Values`|\.Files\b|\.AsMap\b")
@@ -25,8 +25,9 @@ class TemplateReads:
         self._folder = folder
         texts = [text for file in _own_templates(folder) if (text := read_template(file)) is not None]
         self._text = "\n".join(texts)
+        self._actions = [each.text for text in texts for each in actions_in(text).found]
         self._chains = [tuple(match[1].split(".")[1:]) for match in _CHAIN.finditer(self._text)]
-        self._is_known = not _INDIRECT.search(self._text) and _includes_own(texts)
+        self._is_known = not _INDIRECT.search(self._text) and _includes_own(self._actions)
 
     def cannot_read(self, path: Sequence[str]) -> bool:
         """Return whether no template can read the value at a path.
@@ -45,12 +46,14 @@ class TemplateReads:
 
     def ranges(self) -> list[tuple[str, ...]]:
         """Return the paths of the values that templates range over."""
-        return list(dict.fromkeys(tuple(match[1].split(".")[1:]) for match in _RANGE.finditer(self._text)))
+        ranges = filter(None, map(_RANGE.match, self._actions))
+        return list(dict.fromkeys(tuple(match[1].split(".")[1:]) for match in ranges))
 
     def prints(self, path: Sequence[str]) -> bool:
         """Return whether a template prints the value at a path as it is, so that the chart expects text."""
         value = rf"\$?\.Values\.{re.escape('.'.join(path))}"
-        return re.search(rf"\{{\{{-?\s*{value}\s*(?:\|\s*(?:n?indent \d+|quote|trim)\s*)*-?\}}\}}", self._text) is not None
+        printing = re.compile(rf"{value}\s*(?:\|\s*(?:n?indent \d+|quote|trim)\s*)*")
+        return any(printing.fullmatch(inside_of(each)) for each in self._actions)
 
     def line_of(self, path: Sequence[str], first: str = "") -> tuple[str, int] | None:
         """Return the file and line of the first template that reads the value at a path, in the file ``first`` if possible."""
@@ -70,16 +73,15 @@ def _own_templates(folder: str) -> Iterator[str]:
         yield from (os.path.join(here, name) for name in sorted(names))
 
 
-def _includes_own(texts: Iterable[str]) -> bool:
-    """Return whether the templates include only templates of their own chart, by their literal names."""
-    texts = list(texts)
-    defined = {name for text in texts for name in _DEFINED.findall(text)}
-    for text in texts:
-        for match in _INCLUDED.finditer(text):
-            if match[1].startswith('"'):
-                if match[1].strip('"') not in defined:
-                    return False
-            elif not _OF_FILE.match(text, match.start(1)):
+def _includes_own(actions: Sequence[str]) -> bool:
+    """Return whether actions include only templates of their own chart, by their literal names."""
+    defined = {
+        text for each in actions if word_of(each) in ("define", "block") for kind, text in tokens_of(inside_of(each)) if kind == "text"
+    }
+    for action in actions:
+        for match in _INCLUDED.finditer(action):
+            is_known = match[1] in defined if match[1].startswith('"') else _OF_FILE.match(action, match.start(1)) is not None
+            if not is_known:
                 return False
     return True
 

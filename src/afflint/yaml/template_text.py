@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import accumulate
 
 from afflint.findings.namedtuples import NamedTuple
@@ -18,27 +17,13 @@ from afflint.yaml.document import Document
 from afflint.yaml.documents import split
 from afflint.yaml.parser import parse_document
 from afflint.yaml.placeholders import masked, masked_action, unmasked
+from afflint.yaml.template_actions import TemplateAction, actions_in, level_of, with_replaced, word_of
 
-_BEGINNING = re.compile(r"\{[{%#]")
-# At one position there is only one way to match, so that the time is linear.
-_GO_ACTION = re.compile(r"\{\{(?:\"(?:[^\"\\\n]|\\.)*\"|`[^`]*`|[^\"`{}]|\{(?!\{)|\}(?!\}))*\}\}")
-_GO_COMMENT = re.compile(r"\{\{-?\s*/\*")
-_WORD = re.compile(r"\{[{%][-+~]?\s*(/\*|\$\w*\s*(?:,\s*\$\w+\s*)?:?=|\w+)?")
-_OPENING = {"{{": frozenset(("if", "range", "with", "define", "block"))}
-_OPENING["{%"] = frozenset(("if", "for", "with", "block", "macro", "call", "filter", "raw"))
 _DEFINING = frozenset(("define", "macro"))
 _SILENT = frozenset(("/*", "break", "continue", "fail"))
 _INSERTS_LINES = re.compile(r"\bn?indent\b|\bto_?[A-Za-z_]*[yY]aml\b")
 # Conditions on versions choose between an old and a new form on purpose.
 _ON_VERSIONS = re.compile(r"(?i)version|semver|capabilities")
-
-
-class _Action(NamedTuple):
-    """An action of a template, between two positions of a text."""
-
-    start: int
-    end: int
-    text: str
 
 
 class TemplateText:
@@ -51,8 +36,8 @@ class TemplateText:
 
     def __init__(self, text: str, first: int = 0) -> None:
         self._first = first  # The number of lines above the text in its file.
-        found = _actions_in(text)
-        lines, actions = _on_single_lines(text, found or ())
+        found = actions_in(text, jinja=True)
+        lines, actions = _on_single_lines(text, found.if_closed)
         self.literal = [False] * len(lines)
         self.touched = [False] * len(lines)
         self.inserting = [False] * len(lines)
@@ -67,7 +52,7 @@ class TemplateText:
         self._here = 0
         self._rendered = False  # Whether a line above has literal text.
         self._trimmed_to: int | None = None
-        self.balanced = found is not None
+        self.balanced = found.unclosed < 0
         """Whether each control structure has its end."""
         readable = [self._read(number, line, actions.get(number, ())) for number, line in enumerate(lines)]
         self._fill(readable)
@@ -147,19 +132,19 @@ class TemplateText:
 
     # Reading the lines, one after another.
 
-    def _read(self, number: int, line: str, actions: Sequence[_Action]) -> str:
+    def _read(self, number: int, line: str, actions: Sequence[TemplateAction]) -> str:
         """Return a line with its actions blanked or masked, and note what is known about it."""
         self.branch[number] = self._here
         if not actions:
             readable = line
-        elif not _with(line, actions, lambda _: "").partition("#")[0].strip():
+        elif not with_replaced(line, actions, lambda _: "").partition("#")[0].strip():
             self._note(number, [each.text for each in actions if _inserts(each.text)])
             readable = ""
         else:
             readable = self._mixed(number, line, actions)
         self._trim(number, line, readable, actions)
         for each in actions:
-            self._enter(_word(each.text), each.text)
+            self._enter(word_of(each.text), each.text)
         if self._defining[self._here] or self._defining[self.branch[number]]:
             return ""
         self.literal[number] = bool(readable.partition("#")[0].strip())
@@ -179,18 +164,18 @@ class TemplateText:
             key = number if line.rstrip().endswith(":") else -1
             inserted = key >= 0 and self.inserting[number]
 
-    def _mixed(self, number: int, line: str, actions: Sequence[_Action]) -> str:
+    def _mixed(self, number: int, line: str, actions: Sequence[TemplateAction]) -> str:
         """Return a line that has literal text and actions."""
         begins = not line[: actions[0].start].strip()
-        changes = [_level(each.text) for each in actions]
-        if not any(changes) and not any(_word(each.text) in ("else", "elif") for each in actions):
+        changes = [level_of(each.text) for each in actions]
+        if not any(changes) and not any(word_of(each.text) in ("else", "elif") for each in actions):
             before, last = line[: actions[-1].start].rstrip(), actions[-1]
             if (before.endswith(":") or before.strip() == "-") and _INSERTS_LINES.search(last.text) and not line[last.end :].strip():
                 self._note(number, [last.text])
                 if before.endswith("-"):
                     self._begun.add(number)
                 return before
-            return _with(line, actions, lambda each: masked_action(each) if _inserts(each) else " " * len(each))
+            return with_replaced(line, actions, lambda each: masked_action(each) if _inserts(each) else " " * len(each))
         levels = [*accumulate(changes)]
         if not begins and levels[-1] == 0 and min(levels) == 0:
             start, end = actions[0].start, actions[-1].end
@@ -205,7 +190,7 @@ class TemplateText:
         found = (re.search(r"\bn?indent\s+\(?(\d+)", each) for each in inserting)
         self._indented[number] = min((int(each[1]) if each is not None else 0 for each in found), default=0)
 
-    def _trim(self, number: int, line: str, readable: str, actions: Sequence[_Action]) -> None:
+    def _trim(self, number: int, line: str, readable: str, actions: Sequence[TemplateAction]) -> None:
         """Note whether actions that trim the space around them move this line, or the next one."""
         indentation = len(line) - len(line.lstrip())
         at = self._trimmed_to
@@ -221,7 +206,7 @@ class TemplateText:
 
     def _enter(self, word: str, action: str) -> None:
         """Open and close the branches that an action begins or ends."""
-        level = _level(action)
+        level = level_of(action)
         if level > 0 or word in ("else", "elif"):
             parent = self._here
             if level <= 0:
@@ -258,9 +243,9 @@ def template_text(data: bytes, first: int = 0) -> TemplateText | None:
 def named_templates_in(text: str) -> Iterator[tuple[str, int]]:
     """Yield the text of each named template (``define``) of several lines, at its columns in the file, and the number of lines above it."""
     begin, open_structures, line, counted = -1, 0, 0, 0
-    for start, end, action in _actions_in(text) or ():
-        open_structures = max(open_structures + _level(action), 0)
-        if begin < 0 and open_structures == 1 and _word(action) in _DEFINING:
+    for start, end, action in actions_in(text, jinja=True).if_closed:
+        open_structures = max(open_structures + level_of(action), 0)
+        if begin < 0 and open_structures == 1 and word_of(action) in _DEFINING:
             begin = end
         elif begin >= 0 and open_structures == 0:
             line += text.count("\n", counted, begin)
@@ -281,12 +266,12 @@ def branches_in(text: str) -> Iterator[Branch]:
     """Yield the branches of a template that have an end, the innermost first."""
     open_branches: list[tuple[str, list[str]]] = []
     position = 0
-    for start, end, action in _actions_in(text) or ():
+    for start, end, action in actions_in(text, jinja=True).if_closed:
         if open_branches:
             open_branches[-1][1].append(text[position:start])
         position = end
-        level = _level(action)
-        ends = level < 0 or _word(action) in ("else", "elif")
+        level = level_of(action)
+        ends = level < 0 or word_of(action) in ("else", "elif")
         if ends and open_branches:
             begun, parts = open_branches.pop()
             yield Branch(begun, "".join(parts))
@@ -300,50 +285,17 @@ def _parsed(text: bytes, index: int, line: int) -> Document:
     return parse_document(unmasked(text.decode()).encode(), text, index, line)
 
 
-def _actions_in(text: str) -> list[_Action] | None:
-    """Return all actions; None if one of Go has no end. ``{%`` and ``{#`` without an end are literal text."""
-    found: list[_Action] = []
-    literal: set[str] = set()
-    position = 0
-    while (beginning := _BEGINNING.search(text, position)) is not None:
-        start, kind = beginning.start(), beginning[0]
-        end = -1 if kind in literal else _end_of_action(text, start, kind)
-        if end < 0 and kind == "{{":
-            return None
-        if end < 0:
-            literal.add(kind)
-            position = start + 2
-        else:
-            found.append(_Action(start, end, text[start:end]))
-            position = end
-    return found
-
-
-def _end_of_action(text: str, start: int, kind: str) -> int:
-    """Return where an action ends that begins with ``{{``, ``{%`` or ``{#``; -1 if it does not end."""
-    if kind != "{{":
-        closing = text.find(kind[1] + "}", start + 2)
-        return closing + 2 if closing >= 0 else -1
-    comment = _GO_COMMENT.match(text, start)
-    if comment is None:
-        action = _GO_ACTION.match(text, start)
-        return action.end() if action is not None else -1
-    end = text.find("*/", comment.end())
-    closing = text.find("}}", end) if end >= 0 else -1
-    return closing + 2 if closing >= 0 else -1
-
-
-def _on_single_lines(text: str, actions: Iterable[_Action]) -> tuple[list[str], dict[int, list[_Action]]]:
+def _on_single_lines(text: str, actions: Iterable[TemplateAction]) -> tuple[list[str], dict[int, list[TemplateAction]]]:
     """Return the lines of a text, with each action on the line on which it begins, and the actions of each line."""
     parts: list[str] = []
-    found: dict[int, list[_Action]] = {}
+    found: dict[int, list[TemplateAction]] = {}
     line = column = position = 0
     for start, end, action in actions:
         before, flat = text[position:start], action.replace("\n", " ")
         breaks = before.count("\n")
         line += breaks
         column = len(before) - before.rfind("\n") - 1 if breaks else column + len(before)
-        found.setdefault(line, []).append(_Action(column, column + len(flat), flat))
+        found.setdefault(line, []).append(TemplateAction(column, column + len(flat), flat))
         parts += (before, flat)
         column += len(flat)
         if "\n" in action:
@@ -355,40 +307,14 @@ def _on_single_lines(text: str, actions: Iterable[_Action]) -> tuple[list[str], 
     return "".join(parts).split("\n"), found
 
 
-def _with(line: str, actions: Iterable[_Action], replacement: Callable[[str], str]) -> str:
-    """Return a line with a replacement for each of its actions."""
-    parts, position = [], 0
-    for start, end, action in actions:
-        parts += [line[position:start], replacement(action)]
-        position = end
-    return "".join([*parts, line[position:]])
-
-
 def _depth(line: str) -> int:
     """Return the indentation of what a line says; an item of a list may be as deep as the key of the list."""
     return len(line) - len(line.lstrip()) + line.lstrip().startswith("- ")
 
 
-@lru_cache(maxsize=1024)
-def _word(action: str) -> str:
-    """Return the first word of an action, such as ``if``; "=" for an assignment, "/*" for a comment."""
-    if action.startswith("{#"):
-        return "/*"
-    match = _WORD.match(action)
-    word = match[1] or "" if match is not None else ""
-    return "=" if word.endswith("=") else word
-
-
-@lru_cache(maxsize=1024)
-def _level(action: str) -> int:
-    """Return 1 if an action begins a control structure, and -1 if it ends one."""
-    word, opening = _word(action), _OPENING.get(action[:2], frozenset())
-    return 1 if word in opening else -1 if word == "end" or (action[:2] == "{%" and word.startswith("end")) else 0
-
-
 def _inserts(action: str) -> bool:
     """Return whether an action prints something by itself."""
-    word = _word(action)
+    word = word_of(action)
     if action.startswith("{%"):
         return word == "include"
-    return not (_level(action) or word in _SILENT or word in ("=", "else"))
+    return not (level_of(action) or word in _SILENT or word in ("=", "else"))
