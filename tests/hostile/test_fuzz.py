@@ -38,7 +38,7 @@ from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.pipeline.run import Outcome, run
 from afflint.placement.planner import make_plan
 from afflint.policies.policy_files import read_admission
-from afflint.rendering.argo_clusters import ArgoClusters
+from afflint.rendering.application_sets import ArgoClusters
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.flux_variables import FluxVariable, Variables, substitute
 from afflint.rendering.gitops import hints

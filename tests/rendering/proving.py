@@ -15,7 +15,7 @@ from typing import Any
 
 from afflint.findings.finding import Span
 from afflint.findings.paths import Path as Steps
-from afflint.rendering.helm import Chart, Charts, render_chart, render_template
+from afflint.rendering.helm import Chart, ChartRendering, Charts
 from afflint.rendering.helm_origins import ChartSourceMap
 from afflint.rendering.kustomize import build_annotated, build_kustomization
 from afflint.rendering.kustomize_origins import Origins, identity_of
@@ -23,7 +23,7 @@ from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ProgramRunner, RenderError
 from afflint.rendering.roots import Kustomization
 from afflint.rendering.source_documents import SourceTexts, documents_of, leaves, value_at
-from afflint.rendering.value_keys import ChartFiles, replace_spans
+from afflint.rendering.value_keys import replace_spans
 
 FIELDS = frozenset(
     ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "nodeName", "schedulerName", "priorityClassName")
@@ -78,8 +78,7 @@ def prove_kustomization(program: Sequence[str], root: Kustomization, top: Path) 
 
 def prove_chart(program: Sequence[str], folder: str, charts: Charts, blanked: int = 1000) -> Counter[str]:
     """By blanking: without the line that is said to have made it, a leaf is not there. Raises RenderError where it does not render."""
-    runner = ProgramRunner(network=False)
-    chart = Chart(folder)
+    rendering = ChartRendering(ProgramRunner(network=False), program, charts, Chart(folder), VERSION)
     shares: Counter[str] = Counter()
 
     def render(top: str, without: tuple[str, int] | None = None) -> bytes:
@@ -89,16 +88,11 @@ def prove_chart(program: Sequence[str], folder: str, charts: Charts, blanked: in
                 lines = Path(file).read_bytes().split(b"\n")
                 lines[without[1] - 1] = b""
                 Path(file).write_bytes(b"\n".join(lines))
-        return render_template(runner, program, chart, top, VERSION)[0]
+        return rendering.first(top)[0]
 
     with tempfile.TemporaryDirectory() as temporary:
         output = render(os.path.join(os.path.realpath(temporary), "chart"))
-    files = ChartFiles(
-        lambda target: charts.copy(folder, target).origin,
-        lambda top, _instead: render_chart(runner, program, chart, top, VERSION, ()),
-        (),
-    )
-    ways = ChartSourceMap(output, os.path.join(folder, "Chart.yaml"), files, SourceTexts())
+    ways = ChartSourceMap(output, rendering, SourceTexts())
     lines: dict[tuple[str, int], list[tuple[int, Steps, Any]]] = {}
     for number, document in documents_of(output).items():
         for path, value in placement(document.data):

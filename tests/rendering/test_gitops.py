@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.rendering.application_sets import Generators
-from afflint.rendering.argo_clusters import ArgoClusters
+from afflint.rendering.application_sets import ArgoClusters, Generators
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.flux_variables import FluxVariable, Variables, substitute
 from afflint.rendering.gitops import hints

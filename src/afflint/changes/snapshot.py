@@ -197,7 +197,7 @@ class _Extraction:
 
 def _keep_remotes(original: str, root: str) -> None:
     """Keep the addresses of the repository, by which rendering recognises it; nothing else of its configuration."""
-    from afflint.rendering.own_remotes import addresses
+    from afflint.rendering.git_downloads import addresses
 
     lines = [f"\turl = {each}\n" for each in addresses(original)]
     with open(os.path.join(root, ".git", "config"), "w", encoding="utf-8") as file:

@@ -78,7 +78,7 @@ def _rejected(output: ProbedOutput, document: Document, target: Target) -> Itera
     known: set[tuple[ObjectRef, Path]] | None = None
     for manifest, path, mismatch in _mismatches(document, target):
         if known is None:
-            plain = output.baseline.documents.values()
+            plain = (output.baseline.documents or {}).values()
             known = {(each.ref, path) for document in plain for each, path, _ in _mismatches(document, target)}
         probe = _cause(output, manifest, mismatch) if (manifest.ref, path) not in known else None
         if probe is not None and not _holds_fields(probe, manifest, path):
@@ -131,7 +131,8 @@ def _twice(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]:
     """Yield the values whose field the chart renders twice in an object, unless it does so without the probes."""
     if not document.duplicates:
         return
-    known = {(identity_of(each.data), repeated.path) for each in output.baseline.documents.values() for repeated in each.duplicates}
+    plain = (output.baseline.documents or {}).values()
+    known = {(identity_of(each.data), repeated.path) for each in plain for repeated in each.duplicates}
     for manifest in manifests_in(document):
         for repeated in document.duplicates:
             if repeated.path[: len(manifest.base)] != manifest.base or (identity_of(document.data), repeated.path) in known:

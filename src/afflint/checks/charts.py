@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from afflint.checks.admission.wrong_types import wrong_type_message
@@ -242,28 +242,29 @@ def _with_parts(workload: CustomWorkload, *parts: ShapedValue) -> CustomWorkload
 
 def spread_misses_itself(workload: Workload, target: Target) -> Iterator[Match]:
     """Report spread constraints in the values of a chart that do not select the pods that they go into."""
-    assert isinstance(workload, CustomWorkload)
-    if not workload.constraints.spreads:
-        return
-    release = release_of(workload, target.chart_sources)
-    for spread in pod_constraints(workload).spreads if release is not None else ():
-        missed = _missed(workload, release, spread) if release is not None else None
-        if missed is not None:
-            message = f"this spread constraint does not count its own pods: it selects {quoted(describe(missed[0]))}, but {missed[1]}"
-            yield Match((*spread.path, "labelSelector"), message, _REMEDY, key=True)
+    if workload.constraints.spreads:
+        spreads = [(each, "spread constraint does not count its own pods") for each in pod_constraints(workload).spreads]
+        yield from _missing_own_pods(workload, target, spreads)
 
 
 def anti_affinity_misses_itself(workload: Workload, target: Target) -> Iterator[Match]:
     """Report anti-affinity in the values of a chart that nearly selects the pods that it goes into, but does not."""
+    if workload.constraints.pod_terms:
+        terms = [(each, f"{each.name} separates no pods") for each in pod_constraints(workload).terms if each.anti]
+        yield from _missing_own_pods(workload, target, terms)
+
+
+def _missing_own_pods(
+    workload: Workload, target: Target, constraints: Sequence[tuple[TopologySpreadConstraint | PodAffinityTerm, str]]
+) -> Iterator[Match]:
+    """Yield the constraints that do not select the pods that they go into; each is given with what it fails to do."""
     assert isinstance(workload, CustomWorkload)
-    if not workload.constraints.pod_terms:
-        return
     release = release_of(workload, target.chart_sources)
-    for term in pod_constraints(workload).terms if release is not None else ():
-        missed = _missed(workload, release, term) if term.anti and release is not None else None
+    for constraint, effect in constraints if release is not None else ():
+        missed = _missed(workload, release, constraint) if release is not None else None
         if missed is not None:
-            message = f"this {term.name} separates no pods: it selects {quoted(describe(missed[0]))}, but {missed[1]}"
-            yield Match((*term.path, "labelSelector"), message, _REMEDY, key=True)
+            message = f"this {effect}: it selects {quoted(describe(missed[0]))}, but {missed[1]}"
+            yield Match((*constraint.path, "labelSelector"), message, _REMEDY, key=True)
 
 
 def affinity_target_missing(workload: Workload, target: Target) -> Iterator[Match]:

@@ -67,7 +67,8 @@ def labels_at_place(release: ChartRelease, path: Path, further: frozenset[str] =
     numbers = [number for number in range(len(chart.pods)) if number in reached or number not in others]
     found = []
     for pods in [chart.pods[number] for number in numbers if chart.pods[number].versions.overlaps(release.versions)]:
-        for key in _controller_keys(release.values, path) if _varies(pods) else ("",):
+        varies = any("{controllerKey}" in value for _, value in pods.labels)
+        for key in _controller_keys(release.values, path) if varies else ("",):
             labels = _filled(pods, release.name, key)
             changed = {name for name, by in pods.overridden if not overrides.isdisjoint(by)}
             if "nameOverride" in overrides:
@@ -91,10 +92,6 @@ def labels_of_release(release: ChartRelease, further: frozenset[str] = frozenset
 def _holds(known: VersionRange, versions: VersionRange) -> bool:
     """Return whether the labels of a range of versions are those of a release; without a version, it is as recent as the catalogue."""
     return known.covers(versions) or (known.before is None and known.since != 0 and versions.since is None)
-
-
-def _varies(pods: ChartPods) -> bool:
-    return any("{controllerKey}" in value for _, value in pods.labels)
 
 
 def _controller_keys(values: dict[str, Any], path: Path) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def embedded_values(document: Document) -> Iterator[tuple[Path, EmbeddedDocument
 
     Only literal block scalars count, whose lines are the same in the file and in the text. Invalid YAML is left out.
     """
-    for path in _texts(document.data, _has_values):
+    for path in _texts(document.data, lambda key, _: key in _FIELDS or (type(key) is str and is_values_file(key))):
         found = text_of_block(document, path)
         if found is not None and mentions_placement(found[0]):
             yield from ((path, each) for each in documents_in_block(document, path))
@@ -50,7 +50,7 @@ def embedded_values(document: Document) -> Iterator[tuple[Path, EmbeddedDocument
 
 def embedded_constraints(document: Document) -> Iterator[tuple[Path, EmbeddedDocument]]:
     """Yield the constraints that a document contains as text, each with the path of its map, as a document with its key and its data."""
-    for path in _texts(document.data, _is_constraint):
+    for path in _texts(document.data, lambda key, text: type(key) is str and key.endswith(_CONSTRAINTS) and "\n" in text):
         found = entry_with_text(document, path)
         if found is not None:
             yield path[:-1], found
@@ -83,14 +83,6 @@ def _literal_documents(text: bytes, line: int) -> Iterator[EmbeddedDocument]:
 
 
 _SPREAD = "topologySpreadConstraints"
-
-
-def _has_values(key: Any, _text: str) -> bool:
-    return key in _FIELDS or (type(key) is str and is_values_file(key))
-
-
-def _is_constraint(key: Any, text: str) -> bool:
-    return type(key) is str and key.endswith(_CONSTRAINTS) and "\n" in text
 
 
 _CONSTRAINTS = ("ffinity", "olerations", "odeSelector", "opologySpreadConstraints")

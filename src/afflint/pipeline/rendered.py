@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from afflint.checks.registry import rules_of_texts
 from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource, not_in_repository
@@ -17,10 +17,9 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.rendering.builds import Build, BuildFailure, RenderOptions, render_roots
 from afflint.rendering.clusters import Root, clusters_of
-from afflint.rendering.downloaded_origins import UNCHANGED
 from afflint.rendering.flux_variables import VARIABLE
 from afflint.rendering.given_values import PARAMETER
-from afflint.rendering.helm_origins import TEMPLATE, ChartSourceMap
+from afflint.rendering.helm_origins import TEMPLATE, UNCHANGED, ChartSourceMap
 from afflint.rendering.kustomize_origins import RenderedIdentity, SourceMap, identity_of
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import ONLY_A_VARIABLE, SourcePlace, SourceTexts, documents_of
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
     from afflint.checks.match import Target
     from afflint.checks.registry import BoundRule
     from afflint.index.facts import Pods
-    from afflint.pipeline.chart_presets import CheckAlone, PresetFinding
-    from afflint.pipeline.chart_values import PlacedFinding
+    from afflint.pipeline.chart_findings import CheckAlone, PlacedFinding, PresetFinding
     from afflint.yaml.document import Document
 
 _LARGEST = 16 << 20
@@ -47,6 +45,7 @@ _OF_TEXTS = ("ConfigMap", "Secret")
 _VARIABLE = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|\d+")
 
 
+_InChart = TypeVar("_InChart")
 Unsilenced = Callable[[list[Finding], Source], tuple[list[Finding], int]]
 
 
@@ -65,7 +64,7 @@ class RenderedRun:
         self._rendered = render_roots([each.path for each in given if each.data is None], wanted)
         values, self._crew = self._rendered.values, self._rendered.runner
         self._excluded = excluded
-        self._given = {path: each._replace(values=each.values or path in values) for each in given if (path := _real(each.path))}
+        self._given = {path: each._replace(values=each.values or path in values) for each in given if (path := os.path.realpath(each.path))}
         self._use(self._rendered.builds)
 
     def _use(self, builds: Sequence[Build]) -> None:
@@ -88,7 +87,7 @@ class RenderedRun:
         charts = [os.path.dirname(each.file) for each in self._rendered.failures if os.path.basename(each.file) == CHART]
         self._use([build for build in self._builds.values() if (build.tool, build.name) not in roots])
         paths = {file for build in left_out for file in build.covered}
-        paths |= {path for path in self._given if any(is_inside(path, _real(chart)) for chart in charts)}
+        paths |= {path for path in self._given if any(is_inside(path, os.path.realpath(chart)) for chart in charts)}
         return frozenset(self._given[path].name for path in paths & self._given.keys())
 
     def drop(self, names: Collection[str]) -> None:
@@ -151,28 +150,29 @@ class RenderedRun:
     def probed(self, rules: Iterable[BoundRule], target: Target) -> list[PlacedFinding]:
         """Return the findings of the rules for charts. They render each chart again with values that are empty by default."""
         rules = [each for each in rules if each.subject == "charts"]
-        charts = self._charts()
-        if not rules or not charts:
+        charts = self._charts() if rules else []
+        if not charts:
             return []
-        from afflint.pipeline.chart_values import findings_in
+        from afflint.pipeline.chart_findings import findings_in
 
-        found = self._crew.each(lambda build: findings_in(build, rules, target), charts)
-        return [each for of_chart in found for each in of_chart]
+        return self._in_each(charts, lambda build: findings_in(build, rules, target))
 
     def of_presets(self, check: CheckAlone) -> list[PresetFinding]:
         """Return what charts have only with one of their presets. ``check`` returns the findings in a file as if it were alone."""
         charts = self._charts()
         if not charts:
             return []
-        from afflint.pipeline.chart_presets import findings_in
+        from afflint.pipeline.chart_findings import preset_findings
 
-        found = self._crew.each(lambda build: findings_in(build, check), charts)
-        return [each for of_chart in found for each in of_chart]
+        return self._in_each(charts, lambda build: preset_findings(build, check))
 
     def _charts(self) -> list[Build]:
         """Return one build of each chart that can be rendered with other values, sorted by folder."""
         builds = {build.folder: build for build in reversed(self._builds.values()) if build.trials is not None}
         return [builds[folder] for folder in sorted(builds)]
+
+    def _in_each(self, charts: list[Build], search: Callable[[Build], list[_InChart]]) -> list[_InChart]:
+        return [each for of_chart in self._crew.each(search, charts) for each in of_chart]
 
     def placed(
         self,
@@ -194,15 +194,13 @@ class RenderedRun:
         at_source: dict[int, list[Finding]] = {}
         for finding in findings:
             each = _moved(finding, moving, sources, numbers)
-            if each is None or self._is_downloaded(each, numbers):
-                continue
-            if not each.rendered:
-                kept.append(each)
-            elif not self._excluded(os.path.abspath(numbers.sources[each.source].path)):
+            if each is not None and each.rendered and self._is_shown(each, numbers):
                 at_source.setdefault(each.source, []).append(each)
+            elif each is not None and not each.rendered and not self._is_downloaded(each, numbers):
+                kept.append(each)
         shown = {(each.rule, each.source, each.span) for found in at_source.values() for each in found}
         for each in (*(_in_file(placed, numbers) for placed in probed), *_of_presets(of_presets, shown, numbers)):
-            if not self._is_downloaded(each, numbers) and not self._excluded(os.path.abspath(numbers.sources[each.source].path)):
+            if self._is_shown(each, numbers):
                 at_source.setdefault(each.source, []).append(each)
         suppressed = 0
         for source, found in at_source.items():
@@ -227,7 +225,12 @@ class RenderedRun:
     def _is_downloaded(self, finding: Finding, numbers: _Numbers) -> bool:
         """Return whether a finding is in a file of a downloaded chart, which the user cannot edit."""
         downloads = self._rendered.downloads
-        return downloads is not None and is_inside(_real(numbers.sources[finding.source].path), downloads.folder)
+        return downloads is not None and is_inside(os.path.realpath(numbers.sources[finding.source].path), downloads.folder)
+
+    def _is_shown(self, finding: Finding, numbers: _Numbers) -> bool:
+        """Return whether a finding at its origin is in a file that the user can edit and has not excluded."""
+        path = os.path.abspath(numbers.sources[finding.source].path)
+        return not self._is_downloaded(finding, numbers) and not self._excluded(path)
 
     def _moving(self, findings: Iterable[Finding], sources: Sequence[Source]) -> dict[str, _Moving]:
         """Return the builds that findings are in or point to, by their paths, each with its source map."""
@@ -301,9 +304,9 @@ class _Numbers:
     def __init__(self, sources: Sequence[Source], given: Mapping[str, Source], covered: Iterable[Source]) -> None:
         self.sources = list(sources)
         self._given = given
-        self._numbers = {_real(source.path): number for number, source in enumerate(sources) if source.data is None}
+        self._numbers = {os.path.realpath(source.path): number for number, source in enumerate(sources) if source.data is None}
         for source in covered:
-            self._add(_real(source.path), source)
+            self._add(os.path.realpath(source.path), source)
 
     def of(self, file: str) -> int:
         """Return the number of a file by its path with symbolic links resolved."""
@@ -431,7 +434,10 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
     if moving is None:
         return finding._replace(related=tuple(related))
     places, written = moving.places(finding.document, finding.span, finding.field)
-    place, *others = _variable_first(places) if finding.rule in rules_of_texts() else places
+    if places[0].kind == ONLY_A_VARIABLE and finding.rule in rules_of_texts():
+        # It concerns nothing but the value, so the place that sets the variable is first.
+        places = (places[1], places[0], *places[2:])
+    place, *others = places
     source = numbers.of(place.file)
     ref = finding.object
     if written is None and ref.kind in _OF_TEXTS and moving.build.tool == "kustomize":
@@ -463,11 +469,6 @@ def _note(place: SourcePlace, other: SourcePlace) -> str:
     if place.kind in (VARIABLE, PARAMETER) and other.kind == ONLY_A_VARIABLE:
         return f"the {place.kind} is used here"
     return "the template is included here" if place.kind == TEMPLATE else "the template uses the value here"
-
-
-def _variable_first(places: tuple[SourcePlace, ...]) -> tuple[SourcePlace, ...]:
-    """Return the places of a finding that concerns nothing but its value: if this is only a variable, the place that sets it is first."""
-    return (places[1], places[0], *places[2:]) if places[0].kind == ONLY_A_VARIABLE else places
 
 
 def _is_about_nodes(finding: Finding) -> bool:
@@ -548,8 +549,3 @@ def _same(finding: Finding, others: Sequence[Finding]) -> int | None:
 def without_values(message: str) -> str:
     """Return a message without values, which may differ between roots with the same mistake."""
     return _VARIABLE.sub("", message)
-
-
-def _real(path: str) -> str:
-    """Return the path of a file with all symbolic links resolved."""
-    return os.path.realpath(path)

@@ -21,16 +21,12 @@ def coverage_of(results: Iterable[tuple[str, FileResult]]) -> Coverage:
 
 def _sources_of(name: str, result: FileResult, charts: set[str]) -> Iterator[WorkloadSource]:
     folder, base = os.path.split(name)
+    holder = os.path.dirname(folder)
     marks = {each.kind for each in result.sources}
     if base in NAMES and COMPONENT not in marks:
         yield WorkloadSource("kustomization", folder or os.curdir, name, NOT_RENDERED)
-    elif base == CHART and LIBRARY not in marks and not _is_subchart(folder, charts):
+    elif base == CHART and LIBRARY not in marks and not (os.path.basename(holder) == "charts" and os.path.dirname(holder) in charts):
         yield WorkloadSource("chart", folder or os.curdir, name, NOT_RENDERED)
     for kind, object_name in result.sources:
         if kind not in (COMPONENT, LIBRARY):
             yield WorkloadSource(kind, object_name, name, NOT_RENDERED)
-
-
-def _is_subchart(folder: str, charts: set[str]) -> bool:
-    holder = os.path.dirname(folder)
-    return os.path.basename(holder) == "charts" and os.path.dirname(holder) in charts

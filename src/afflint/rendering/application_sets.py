@@ -5,22 +5,26 @@ Other generators, such as pull requests, need Argo CD itself. After docs/operato
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
-from afflint.rendering.argo_clusters import ArgoClusters
 from afflint.rendering.go_templates import as_name
 from afflint.rendering.set_templates import Parameters, fill_template, has_placeholder
-from afflint.rendering.source_documents import SourceText, WrittenText, documents_of
+from afflint.rendering.source_documents import SourceText, WrittenText, documents_of, files_with
 from afflint.source.files import read_regular
 from afflint.source.globs import paths_like
 from afflint.source.repositories import is_inside
-from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at
+from afflint.yaml.document import Document, list_at, map_at, maps_at, text_at, texts_at
+from afflint.yaml.object_fields import kind_of
 
 _MOST, _MOST_PATTERNS = 500, 200
 """The highest numbers of Applications of one ApplicationSet, and of patterns of files and folders that it looks for."""
@@ -63,7 +67,14 @@ class Generators:
     def _parameters_of(self, generator: Mapping[str, Any], given: Parameters, path: Path) -> list[Parameters]:
         """Return the parameters of one generator, limited; ``given`` are those of earlier generators of a matrix."""
         kind = next((each for each in generator if each not in _COMMON_FIELDS), "")
-        read = self._readers().get(kind)
+        readers = {
+            "list": self._from_list,
+            "git": self._from_git,
+            CLUSTERS: self._from_clusters,
+            "matrix": self._from_matrix,
+            "merge": self._from_merge,
+        }
+        read: Callable[[Mapping[str, Any], Parameters, Path], Iterable[Parameters]] | None = readers.get(kind)
         settings = fill_template(generator.get(kind), given)
         if read is None or type(settings) is not dict or (kind == CLUSTERS and not self._clusters.is_known):
             self.unsupported.append(kind)
@@ -73,25 +84,14 @@ class Generators:
 
     def _combined(self, settings: Mapping[str, Any], given: Parameters, found: Iterable[Parameters], path: Path) -> Iterator[Parameters]:
         for each in found:
-            parameters = self._add_values(settings, {**given, **each}, path)
+            parameters = {**given, **each}
+            values = fill_template(settings.get("values"), parameters)
+            parameters |= flatten(values, "values.", self._text, (*path, "values"))
             self._remaining -= _COST + sum(map(len, parameters)) + sum(map(len, parameters.values()))
             if self._remaining < 0:
                 self.cut = "more combinations of parameters than afflint evaluates"
                 return
             yield parameters
-
-    def _add_values(self, settings: Mapping[str, Any], parameters: Parameters, path: Path) -> Parameters:
-        values = fill_template(settings.get("values"), parameters)
-        return {**parameters, **flatten(values, "values.", self._text, (*path, "values"))}
-
-    def _readers(self) -> Mapping[str, Callable[[Mapping[str, Any], Parameters, Path], Iterable[Parameters]]]:
-        return {
-            "list": self._from_list,
-            "git": self._from_git,
-            CLUSTERS: self._from_clusters,
-            "matrix": self._from_matrix,
-            "merge": self._from_merge,
-        }
 
     def _selects(self, selector: object, parameters: Parameters) -> bool:
         """Return whether a label selector selects parameters. After ``Selector`` of the specification of an ApplicationSet."""
@@ -121,7 +121,7 @@ class Generators:
         if not map_at(selector, "matchLabels") and not list_at(selector, "matchExpressions"):
             return [each.parameters for each in self._clusters.all()]
         # The selector applies to the labels of the Secrets, and the cluster of Argo CD itself has none.
-        return [each.parameters for each in self._clusters.of_secrets() if self._selects(selector, each.labels)]
+        return [each.parameters for each in self._clusters.of_secrets if self._selects(selector, each.labels)]
 
     def _from_matrix(self, settings: Mapping[str, Any], given: Parameters, path: Path) -> list[Parameters]:
         found: list[Parameters] = [given]
@@ -240,3 +240,89 @@ def flatten(value: object, prefix: str = "", text: SourceText | None = None, pat
             written = str(each).lower() if type(each) is bool else str(each)
             found[name] = written if text is None else WrittenText(written, text, below)
     return found
+
+
+_LABEL, _CLUSTER = "argocd.argoproj.io/secret-type", "cluster"
+_LOCAL_NAME, _LOCAL_SERVER = "in-cluster", "https://kubernetes.default.svc"
+
+
+class ArgoCluster(NamedTuple):
+    """A cluster: the labels of its Secret, and the parameters that it gives to an Application."""
+
+    labels: Mapping[str, str]
+    parameters: Parameters
+
+
+class ArgoClusters:
+    """The clusters in some files, which are read when they are asked for."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+        self._is_complete = True
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are Secrets of clusters, and all of them can be read."""
+        return bool(self.of_secrets) and self._is_complete
+
+    def all(self) -> list[ArgoCluster]:
+        """Return all clusters: also the one that Argo CD runs in, which needs no Secret."""
+        if any(each.parameters["server"] == _LOCAL_SERVER for each in self.of_secrets):
+            return self.of_secrets
+        return [ArgoCluster({}, _parameters(_LOCAL_NAME, _LOCAL_SERVER)), *self.of_secrets]
+
+    @cached_property
+    def of_secrets(self) -> list[ArgoCluster]:
+        """The clusters that have a Secret."""
+        files = files_with(self._paths, _LABEL.encode())
+        found = [self._read(document) for _, data in files for document in documents_of(data).values()]
+        return [each for each in found if each is not None]
+
+    def _read(self, document: Document) -> ArgoCluster | None:
+        """Return the cluster that a document declares, and note if it may declare one that cannot be read."""
+        is_secret = text_at(document.data, "metadata", "labels", _LABEL) == _CLUSTER and kind_of(document.data) == "Secret"
+        found = _cluster(document.data) if is_secret else None
+        # Another kind may create the Secret, such as ExternalSecret.
+        if found is None and (document.problem is not None or is_secret or _mentions(document.data)):
+            self._is_complete = False
+        return found
+
+
+def _cluster(secret: Mapping[str, Any]) -> ArgoCluster | None:
+    name, server, project = (_value(secret, key) for key in ("name", "server", "project"))
+    if not name or not server or project is None or has_placeholder(name + server):
+        return None
+    labels = {key: each for key, each in map_at(secret, "metadata", "labels").items() if type(each) is str}
+    annotations = {key: each for key, each in map_at(secret, "metadata", "annotations").items() if type(each) is str}
+    parameters = _parameters(name, server, project)
+    parameters |= {f"metadata.labels.{key}": each for key, each in labels.items()}
+    parameters |= {f"metadata.annotations.{key}": each for key, each in annotations.items()}
+    return ArgoCluster(labels, parameters)
+
+
+def _parameters(name: str, server: str, project: str = "") -> dict[str, str]:
+    return {"name": name, "nameNormalized": as_name(name), "server": server, "project": project}
+
+
+def _value(secret: Mapping[str, Any], key: str) -> str | None:
+    """Return a value of a Secret, "" without one; None if it cannot be read."""
+    if text_at(secret, "stringData", key):
+        return text_at(secret, "stringData", key)
+    try:
+        return base64.b64decode(text_at(secret, "data", key), validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _mentions(data: object) -> bool:
+    """Return whether a map in some data has the label of the Secret of a cluster."""
+    waiting: list[Any] = [data]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if type(each) in (dict, list) and id(each) not in seen:
+            seen.add(id(each))
+            if type(each) is dict and each.get(_LABEL) == _CLUSTER:
+                return True
+            waiting += each.values() if type(each) is dict else each
+    return False

@@ -11,14 +11,11 @@ from typing import Any
 
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
-from afflint.rendering.application_sets import CLUSTERS, Generators
-from afflint.rendering.argo_clusters import ArgoClusters
+from afflint.rendering.application_sets import CLUSTERS, ArgoClusters, Generators
 from afflint.rendering.flux_sources import WantedChart, argo_repository
-from afflint.rendering.flux_variables import NO_VARIABLES
 from afflint.rendering.given_values import Inline, Setting, Written, inline_text, merged
 from afflint.rendering.helm import KUBE_VERSION, NO_SCHEMA
 from afflint.rendering.hints import Declared, Hint, RemoteObject, UnsupportedObject
-from afflint.rendering.kustomize_origins import InlinePatches
 from afflint.rendering.repository_paths import in_repository, usable_texts, value_file
 from afflint.rendering.set_templates import Parameters, fill_template, has_placeholder, unknown_action
 from afflint.rendering.source_documents import SourceText, documents_of
@@ -115,27 +112,26 @@ def from_application(
         settings = _settings(map_at(source, "helm"), declared.below((*base, "helm", "parameters")))
         patches = inline_patches(text, ("spec", *base, "kustomize")) if map_at(source, "kustomize") else None
         namespace = text_at(source, "helm", "namespace") or text_at(spec, "destination", "namespace")
+        if folder is None and not ((text_at(source, "chart") or path) and not has_placeholder(name)):
+            continue  # A patch may leave both out.
+        release = next((each for each in (text_at(source, "helm", "releaseName"), name) if each and not has_placeholder(each)), "")
+        hint = Hint(
+            folder or "",
+            declared_by,
+            namespace=None if has_placeholder(namespace) else namespace or None,
+            wrapper=_wrapper(map_at(source, "kustomize"), folder or ""),
+            release=release,
+            inline=inline,
+            settings=settings,
+            options=_helm_options(map_at(source, "helm"), folder, tops),
+            patches=patches,
+        )
         if folder is None:
-            if (text_at(source, "chart") or path) and not has_placeholder(name):  # A patch may leave both out.
-                hint = _argo_hint(
-                    declared_by,
-                    name,
-                    "",
-                    source,
-                    namespace,
-                    files[0],
-                    inline,
-                    settings,
-                    patches,
-                    _helm_options(map_at(source, "helm"), None, tops),
-                )
-                yield _elsewhere(hint, source, declared.below(base))
-            continue
-        if not choices:
+            yield _elsewhere(replace(hint, values=files[0]), source, declared.below(base))
+        elif not choices:
             yield UnsupportedObject(declared_by, "the names of its values files contain placeholders")
-        for values in files:
-            options = _helm_options(map_at(source, "helm"), folder, tops)
-            yield _argo_hint(declared_by, name, folder, source, namespace, values, inline, settings, patches, options)
+        else:
+            yield from (replace(hint, values=values) for values in files)
 
 
 def _elsewhere(hint: Hint, source: Mapping[str, Any], declared: Written) -> RemoteObject:
@@ -204,35 +200,11 @@ def _settings(helm: Mapping[str, Any], written: Written) -> tuple[Setting, ...]:
 _WRAPPER_FIELDS = ("namePrefix", "nameSuffix", "namespace", "commonAnnotations", "replicas")
 
 
-def _argo_hint(
-    declared_by: str,
-    name: str,
-    folder: str,
-    source: Mapping[str, Any],
-    namespace: str,
-    values: tuple[str, ...],
-    inline: tuple[Inline, ...],
-    settings: tuple[Setting, ...],
-    patches: InlinePatches | None,
-    options: tuple[str, ...],
-) -> Hint:
-    helm, kustomize = map_at(source, "helm"), map_at(source, "kustomize")
-    wrapper: dict[str, Any] = {key: kustomize[key] for key in _WRAPPER_FIELDS if key in kustomize}
-    wrapper |= common_labels(kustomize) | patches_of(kustomize) | components(kustomize, folder) | images(usable_texts(kustomize, "images"))
-    release = next((each for each in (text_at(helm, "releaseName"), name) if each and not has_placeholder(each)), "")
-    return Hint(
-        folder,
-        declared_by,
-        "",
-        _known_namespace(namespace),
-        wrapper,
-        NO_VARIABLES,
-        release,
-        values,
-        inline,
-        settings,
-        tuple(options),
-        patches=patches,
+def _wrapper(kustomize: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """Return the fields of the kustomization around a folder."""
+    plain = {key: kustomize[key] for key in _WRAPPER_FIELDS if key in kustomize}
+    return (
+        plain | common_labels(kustomize) | patches_of(kustomize) | components(kustomize, folder) | images(usable_texts(kustomize, "images"))
     )
 
 
@@ -253,7 +225,3 @@ def _helm_options(helm: Mapping[str, Any], folder: str | None, tops: Sequence[st
     if re.fullmatch(r"v?\d[\w.+-]*", text_at(helm, "kubeVersion")):
         options += [KUBE_VERSION, text_at(helm, "kubeVersion")]
     return (*options, NO_SCHEMA) if helm.get("skipSchemaValidation") is True else tuple(options)
-
-
-def _known_namespace(text: str) -> str | None:
-    return None if has_placeholder(text) else text or None

@@ -5,39 +5,34 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any
+from functools import partial
 
 from afflint.config import RENDERERS
 from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, quoted
-from afflint.rendering.argo_clusters import ArgoClusters
+from afflint.rendering.application_sets import ArgoClusters
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.chart_cache import ChartCache
 from afflint.rendering.chart_downloads import ChartDownloads
 from afflint.rendering.chart_trials import ChartTrials
 from afflint.rendering.config_maps import ConfigMaps
-from afflint.rendering.downloaded_origins import ChartDefaults, DownloadedSourceMap
-from afflint.rendering.flux_references import resolve
+from afflint.rendering.flux_objects import resolve
 from afflint.rendering.flux_sources import FluxSources
 from afflint.rendering.flux_variables import substitute
-from afflint.rendering.git_downloads import GitFolder
+from afflint.rendering.git_downloads import GitFolder, is_own
 from afflint.rendering.gitops import hints, hints_in_output, set_namespace
-from afflint.rendering.helm import RELEASE, Chart, Charts, MissingDependency, file_in, render_chart, render_template
-from afflint.rendering.helm_origins import ChartSourceMap
+from afflint.rendering.helm import RELEASE, Chart, ChartRendering, Charts, MissingDependency, file_in
+from afflint.rendering.helm_origins import ChartDefaults, ChartSourceMap, DownloadedSourceMap
 from afflint.rendering.helmfiles import add_helmfiles
 from afflint.rendering.hints import Hint, Hints, RemoteObject, UnsupportedObject
-from afflint.rendering.kustomize_builds import KustomizeBuilder
+from afflint.rendering.kustomize_builds import KustomizeBuilder, PostRenderedSourceMap, post_render
 from afflint.rendering.kustomize_chart_origins import ChartOutput
 from afflint.rendering.kustomize_origins import SourceMap
 from afflint.rendering.line_marks import templates_of
-from afflint.rendering.own_remotes import is_own
-from afflint.rendering.post_renderers import PostRenderedSourceMap, post_render
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
 from afflint.rendering.roots import Kustomization, RootKustomizations, chart_folders, kustomization_folders
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
-from afflint.rendering.value_keys import ChartFiles, Rendering, Replacements
 from afflint.source.sources import CHART, relative
 
 
@@ -101,8 +96,8 @@ class Rendered(NamedTuple):
 
     builds: list[Build]
     failures: list[BuildFailure]
-    unsupported: list[UnsupportedObject]
-    remote: list[RemoteObject]
+    unsupported: Sequence[UnsupportedObject]
+    remote: Sequence[RemoteObject]
     values: frozenset[str]
     """The values files that Argo CD and Flux use, even if their chart is not in the repository; links resolved."""
     runner: ProgramRunner
@@ -113,86 +108,80 @@ class Rendered(NamedTuple):
 def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
     """Render all roots among some files, and those that rendered objects of Argo CD and Flux name."""
     paths = list(paths)
-    boundary = Boundary(paths)
-    clusters = ArgoClusters(paths)
+    boundary, clusters = Boundary(paths), ArgoClusters(paths)
     in_files = hints(paths, boundary, clusters)
     add_helmfiles(in_files, paths, boundary)
     roots = _Roots(paths, wanted, boundary)
     config_maps = ConfigMaps(paths, boundary)
     results: dict[str, Build | BuildFailure] = {}
-    current: list[Build] = []
-    chosen = _EffectiveObjects(in_files, {})
+    before = _RenderRound()
+    current = before.following(in_files, [], [], config_maps, roots)
     for _ in range(_MOST_ROUNDS):
-        chosen.resolve(config_maps, current)
-        planned = roots.planned(chosen.hints)
+        planned = roots.planned(current.hints)
         waiting = {key: root for key, root in planned.items() if key not in results}
-        if not waiting and chosen.is_final:
+        if not waiting and current.keys == before.keys:
             break
         results.update(roots.build(waiting))
-        current = [build for key in planned if isinstance(build := results[key], Build)]
-        in_output = {build.path: hints_in_output(build.output, build.path, boundary, clusters) for build in current}
-        chosen = _EffectiveObjects(in_files, in_output, current, chosen, fetch=roots.fetched if roots.downloads is not None else None)
-    else:
-        planned = {key: root for key, root in planned.items() if key in results}
+        builds = [build for key in planned if isinstance(build := results[key], Build)]
+        in_output = [hints_in_output(build.output, build.path, boundary, clusters) for build in builds]
+        before, current = current, current.following(in_files, builds, in_output, config_maps, roots)
     of_plan = [*roots.cycles(planned.values()), *(results[key] for key in planned)]
-    builds, failures = [each for each in of_plan if isinstance(each, Build)], [each for each in of_plan if isinstance(each, BuildFailure)]
-    return Rendered(builds, failures, chosen.unsupported, chosen.remote, frozenset(chosen.values), roots.runner, roots.downloads)
+    built, failures = [each for each in of_plan if isinstance(each, Build)], [each for each in of_plan if isinstance(each, BuildFailure)]
+    return Rendered(built, failures, current.unsupported, current.remote, current.values, roots.runner, roots.downloads)
 
 
 _MOST_ROUNDS = 10
 """How often rendered objects may name more roots: an Application of Applications of Applications has three."""
 
 
-class _EffectiveObjects:
-    """The GitOps objects that count: those in files, or their rendered form where a root renders them.
+class _RenderRound(NamedTuple):
+    """The GitOps objects that count in a round: those in files, or their rendered form where a root renders them; none before the first.
 
-    ``rendered`` are the objects in the output of ``builds``, by the path of the output. ``fetch`` makes hints of those whose charts or
-    folders are in other places, as soon as the other hints are those of ``before``: until then, these objects may still be rendered.
+    ``own_keys`` are those of the hints that are not fetched. ``is_fetching``: charts and folders in other places are fetched. This begins
+    when the other hints are those of the round before: until then, the objects that name them may still be rendered.
     """
 
-    def __init__(
-        self,
-        in_files: Hints,
-        rendered: Mapping[str, Hints],
-        builds: Iterable[Build] = (),
-        before: _EffectiveObjects | None = None,
-        *,
-        fetch: Callable[[FluxSources, Sequence[RemoteObject]], list[Hint | RemoteObject]] | None = None,
-    ) -> None:
-        # A chart that no object declares has its default values, which may leave objects out.
-        covered = {file for build in builds if build.tool == "kustomize" or build.declared_by for file in build.covered}
-        self._covered = frozenset(covered)
-        self._before = None if before is None else [each.key for each in before.hints]
-        self.hints: list[Hint] = [each for each in in_files.hints if each.file not in covered]
-        self.unsupported = [each for each in in_files.unsupported if each.file not in covered]
-        self.remote = [each for each in in_files.remote if each.file not in covered]
-        written = {_key(each): each.hint for each in in_files.remote}
-        self.remote += [each._replace(hint=written.get(_key(each), each.hint)) for found in rendered.values() for each in found.remote]
-        self.values = {*in_files.values, *(value for each in rendered.values() for value in each.values)}
-        # An object that is rendered unchanged is taken from its file, where its positions are known.
-        by_key = {each.key: each for each in in_files.hints}
-        self.hints += [by_key.get(each.key, each) for found in rendered.values() for each in found.hints]
-        self.unsupported += [each for found in rendered.values() for each in found.unsupported]
-        self._own_keys = [each.key for each in self.hints]
-        self._is_fetching: bool = before is not None and (before._is_fetching or before._own_keys == self._own_keys)
-        sources = [each for each in in_files.sources if each.file not in covered]
-        known = FluxSources([*sources, *(each for found in rendered.values() for each in found.sources)])
-        self.remote = [_named(each, known) for each in self.remote]
-        if self._is_fetching and fetch is not None:
-            found_in_places = fetch(known, self.remote)
-            self.hints += [each for each in found_in_places if isinstance(each, Hint)]
-            self.remote = [each for each in found_in_places if isinstance(each, RemoteObject)]
+    hints: Sequence[Hint] = ()
+    remote: Sequence[RemoteObject] = ()
+    unsupported: Sequence[UnsupportedObject] = ()
+    values: frozenset[str] = frozenset()
+    own_keys: list[str] | None = None
+    is_fetching: bool = False
 
     @property
-    def is_final(self) -> bool:
-        """Whether the last round has changed nothing."""
-        return self._before == [each.key for each in self.hints]
+    def keys(self) -> list[str] | None:
+        """The keys of all hints; None before the first round."""
+        return None if self.own_keys is None else [each.key for each in self.hints]
 
-    def resolve(self, config_maps: ConfigMaps, builds: Sequence[Build]) -> None:
-        """Resolve what the objects take from ConfigMaps; ``builds`` are those whose output the objects are taken from."""
+    def following(
+        self, in_files: Hints, builds: Sequence[Build], in_output: Sequence[Hints], config_maps: ConfigMaps, roots: _Roots
+    ) -> _RenderRound:
+        """Return the next round, in which the hints in the output of ``builds`` count instead of those in the files of these builds."""
+        # A chart that no object declares has its default values, which may leave objects out.
+        covered = frozenset(file for build in builds if build.tool == "kustomize" or build.declared_by for file in build.covered)
+        by_key = {each.key: each for each in in_files.hints}
+        found = [each for each in in_files.hints if each.file not in covered]
+        # An object that is rendered unchanged is taken from its file, where its positions are known.
+        found += [by_key.get(each.key, each) for rendered in in_output for each in rendered.hints]
+        own_keys = [each.key for each in found]
+        is_fetching = self.is_fetching or self.own_keys == own_keys
+        sources = [each for each in in_files.sources if each.file not in covered]
+        known = FluxSources([*sources, *(each for rendered in in_output for each in rendered.sources)])
+        written = {_key(each): each.hint for each in in_files.remote}
+        remote = [each for each in in_files.remote if each.file not in covered]
+        remote += [each._replace(hint=written.get(_key(each), each.hint)) for rendered in in_output for each in rendered.remote]
+        remote = [_named(each, known) for each in remote]
+        if is_fetching and roots.downloads is not None:
+            located = roots.fetched(known, remote)
+            found += [each for each in located if isinstance(each, Hint)]
+            remote = [each for each in located if isinstance(each, RemoteObject)]
+        config_maps.set_rendered([(build.path, build.output) for build in builds], covered)
         declaring = {build.path: build.file for build in builds}
-        config_maps.set_rendered([(build.path, build.output) for build in builds], self._covered)
-        self.hints = [resolve(each, config_maps, list(_folders_of(each.file, declaring))) for each in self.hints]
+        resolved = [resolve(each, config_maps, list(_folders_of(each.file, declaring))) for each in found]
+        unsupported = [each for each in in_files.unsupported if each.file not in covered]
+        unsupported += [each for rendered in in_output for each in rendered.unsupported]
+        values = frozenset(in_files.values).union(*(each.values for each in in_output))
+        return _RenderRound(resolved, remote, unsupported, values, own_keys, is_fetching)
 
 
 def _named(remote: RemoteObject, sources: FluxSources) -> RemoteObject:
@@ -259,8 +248,18 @@ class _Roots:
         self._known = RootKustomizations(boundary.top)
         self._kustomization_folders = kustomization_folders(paths) if "kustomize" in wanted.tools else []
         self._charts = chart_folders(paths) if "helm" in wanted.tools else []
-        self._chart_files = [path for path in paths if os.path.basename(path) == CHART]
-        self._count = 0
+        charts = [os.path.realpath(os.path.dirname(path) or os.curdir) for path in paths if os.path.basename(path) == CHART]
+        self._known_charts = Charts(charts, boundary, self.downloads)
+        self._kustomize, self._helm = kustomize_command(), helm_command()
+        self._builder = KustomizeBuilder(
+            self.runner,
+            self._kustomize or (),
+            self._known,
+            boundary.top,
+            self.downloads,
+            render_chart=self._chart_of_kustomization,
+            copy_chart=self._known_charts.copy_into,
+        )
 
     def planned(self, hinted: Sequence[Hint]) -> dict[str, _RenderRoot]:
         """Return the roots by a key. Argo CD and Flux define how a folder is rendered, so they override the folder itself."""
@@ -324,115 +323,65 @@ class _Roots:
 
     def build(self, roots: Mapping[str, _RenderRoot]) -> dict[str, Build | BuildFailure]:
         """Render some roots."""
-        kustomize, helm = self._kustomize(), self._helm()
-        build_functions = [helm if each.kustomization is None else kustomize for each in roots.values()]
-        built = self.runner.each(lambda pair: pair[0](pair[1]), list(zip(build_functions, roots.values(), strict=True)))
-        return {key: self._numbered(each) for key, each in zip(roots, built, strict=True)}
+        found: dict[str, Build | BuildFailure] = dict(zip(roots, self.runner.each(self._built, roots.values()), strict=True))
+        for key, build in found.items():
+            if isinstance(build, Build):
+                path = os.path.join(build.folder, f"<{build.tool} {len(self._root_files) + 1}>")
+                self._root_files[path] = build.root_file
+                found[key] = replace(build, path=path)
+        return found
 
-    def _numbered(self, built: Build | BuildFailure) -> Build | BuildFailure:
-        if isinstance(built, BuildFailure):
-            return built
-        self._count += 1
-        path = os.path.join(built.folder, f"<{built.tool} {self._count}>")
-        self._root_files[path] = built.root_file
-        return replace(built, path=path)
+    def _built(self, root: _RenderRoot) -> Build | BuildFailure:
+        hint = root.hint
+        try:
+            build = self._of_chart(hint) if root.kustomization is None else self._of_kustomization(root.kustomization, hint)
+            if hint.chart is not None:  # It counts as one of the object that names it.
+                root_file = self._root_files.get(root.file, root.file)
+                build = replace(build, folder=os.path.dirname(root_file), root_file=root_file, covered=frozenset(), trials=None)
+            if root.kustomization is None and hint.wrapper and hint.is_release:
+                build = self._post_rendered(build, hint)
+        except RenderError as error:
+            return root.failure(error.reason)
+        output = set_namespace(build.output, hint.namespace)
+        return replace(build, name=root.name, output=output, declared_by=hint.declared_by, file=root.file, inputs=hint.inputs)
 
-    @cached_property
-    def _builder(self) -> KustomizeBuilder:
-        return KustomizeBuilder(
-            self.runner,
-            kustomize_command() or (),
-            self._known,
-            self._boundary.top,
-            self.downloads,
-            render_chart=self._chart_of_kustomization,
-            copy_chart=lambda tree, top, above, folder: self._known_charts.copy_into(tree, top, above, folder),
-        )
-
-    def _kustomize(self) -> Callable[[_RenderRoot], Build | BuildFailure]:
-        builder, program = self._builder, kustomize_command()
-
-        def build_root(asked: _RenderRoot) -> Build | BuildFailure:
-            root, hint = asked
-            if program is None or root is None:
-                return asked.failure("neither `kustomize` nor `kubectl` is on PATH")
-            try:
-                output, left_out = builder.build(root, hint)
-            except RenderError as error:
-                return asked.failure(error.reason)
-            output = set_namespace(substitute(output, hint.variables), hint.namespace)
-            covered = frozenset(self._known.covered(root))
-            source_map = partial(builder.source_map, root, hint, self._texts)
-            build = Build(
-                "kustomize",
-                asked.name,
-                root.folder,
-                root.file,
-                output,
-                covered,
-                source_map,
-                declared_by=hint.declared_by,
-                file=asked.file,
-                inputs=hint.inputs,
-                left_out=left_out,
-            )
-            return build if hint.chart is None else self._of_download(build, asked)
-
-        return build_root
-
-    @cached_property
-    def _known_charts(self) -> Charts:
-        folders = [os.path.realpath(os.path.dirname(path) or os.curdir) for path in self._chart_files]
-        return Charts(folders, self._boundary, self.downloads)
+    def _of_kustomization(self, root: Kustomization, hint: Hint) -> Build:
+        """Build a kustomization. Raises RenderError."""
+        if self._kustomize is None:
+            raise RenderError("neither `kustomize` nor `kubectl` is on PATH")
+        output, left_out = self._builder.build(root, hint)
+        covered = frozenset(self._known.covered(root))
+        source_map = partial(self._builder.source_map, root, hint, self._texts)
+        filled = substitute(output, hint.variables)
+        return Build("kustomize", "", root.folder, root.file, filled, covered, source_map, left_out=left_out)
 
     def _chart_of_kustomization(self, hint: Hint) -> ChartOutput:
         """Return the output of a chart that a kustomization names, with its source map. Raises RenderError and OSError."""
-        program = helm_command()
-        if program is None:
-            raise RenderError("`helm` is not on PATH")
-        values = tuple([each.values for each in hint.inline])
-        chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, (), values, (), hint.options)
-        build = _build_chart(self.runner, program, self._known_charts, chart, hint, "", self._texts)
+        chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, (), hint.inline, (), hint.options)
+        build = self._chart_build(chart, hint, "")
         return ChartOutput(build.output, build.source_map)
 
-    def _helm(self) -> Callable[[_RenderRoot], Build | BuildFailure]:
-        program = helm_command()
-        known = self._known_charts
-
-        def build(asked: _RenderRoot) -> Build | BuildFailure:
-            hint = asked.hint
-            if program is None:
-                return asked.failure("`helm` is not on PATH")
-            inline = tuple([each.values for each in hint.inline])
-            try:
-                folder = top = hint.folder
-                if hint.chart is not None and self.downloads is not None:
-                    folder, top = self.downloads.unpacked(hint.chart), self.downloads.top(hint.chart)
-                values = (*(each for name in hint.files_in_chart if (each := file_in(top, name)) is not None), *hint.values)
-                chart = Chart(folder, hint.release or RELEASE, hint.namespace, values, inline, hint.settings, hint.options)
-                build = _build_chart(self.runner, program, known, chart, hint, self._wanted.kubernetes_version, self._texts)
-            except RenderError as error:
-                return asked.failure(error.reason)
-            except OSError as error:
-                return asked.failure(f"the chart cannot be copied: {error.strerror or error}")
-            if build.missing_dependencies and not documents_of(build.output):
-                return asked.failure(_only_missing(build.missing_dependencies))
-            if hint.chart is not None:
-                build = self._of_download(build, asked)
-            try:
-                build = self._post_rendered(build, hint)
-            except RenderError as error:
-                return asked.failure(error.reason)
-            output = set_namespace(build.output, hint.namespace)
-            return replace(build, name=asked.name, output=output, declared_by=hint.declared_by, file=asked.file, inputs=hint.inputs)
-
+    def _of_chart(self, hint: Hint) -> Build:
+        """Render a chart. Raises RenderError."""
+        folder = top = hint.folder
+        try:
+            if hint.chart is not None and self.downloads is not None:
+                folder, top = self.downloads.unpacked(hint.chart), self.downloads.top(hint.chart)
+            values = (*(each for name in hint.files_in_chart if (each := file_in(top, name)) is not None), *hint.values)
+            chart = Chart(folder, hint.release or RELEASE, hint.namespace, values, hint.inline, hint.settings, hint.options)
+            build = self._chart_build(chart, hint, self._wanted.kubernetes_version)
+        except OSError as error:
+            raise RenderError(f"the chart cannot be copied: {error.strerror or error}") from None
+        if build.missing_dependencies and not documents_of(build.output):
+            names = join_words(dict.fromkeys(quoted(each.name) for each in build.missing_dependencies))
+            reasons = dict.fromkeys(each.reason for each in build.missing_dependencies if each.reason != MissingDependency("").reason)
+            reason = "".join(f"; {each}" for each in reasons)
+            raise RenderError(f"it only contains charts that are not in the repository: {names}{reason}")
         return build
 
     def _post_rendered(self, build: Build, hint: Hint) -> Build:
         """Return the build of a chart with the changes that a HelmRelease makes to its output. Raises RenderError."""
-        program = kustomize_command()
-        if not hint.wrapper or not hint.is_release:
-            return build
+        program = self._kustomize
         if program is None:
             raise RenderError("neither `kustomize` nor `kubectl` is on PATH, which its `postRenderers` need")
         output = post_render(self.runner, program, build.output, hint.wrapper)
@@ -442,16 +391,26 @@ class _Roots:
 
         return replace(build, output=output, source_map=source_map)
 
-    def _of_download(self, build: Build, asked: _RenderRoot) -> Build:
-        """Return the build of a downloaded chart or folder as one of the object that names it."""
-        root_file = self._root_files.get(asked.file, asked.file)
-        return replace(build, folder=os.path.dirname(root_file), root_file=root_file, covered=frozenset(), trials=None)
+    def _chart_build(self, chart: Chart, hint: Hint, version: str) -> Build:
+        """Render a chart for a Kubernetes version, "" for the default of Helm. Raises RenderError and OSError."""
+        known, texts = self._known_charts, self._texts
+        if self._helm is None:
+            raise RenderError("`helm` is not on PATH")
+        known.reject_links(chart.folder)
+        copy = known.copied(chart.folder)
+        output, rendering = ChartRendering(self.runner, self._helm, known, chart, version).first(copy.folder)
+        covered = frozenset((chart.root_file, *map(os.path.realpath, templates_of(chart.folder))))
 
+        def source_map() -> SourceMap:
+            inner = ChartSourceMap(output, rendering, texts)
+            if known.downloads is None:
+                return inner
+            elsewhere = SourcePlace(chart.root_file, 0, Span(1, 1, 1, 1), "root") if hint.chart is None else hint.named_at
+            defaults = None if hint.chart is None else ChartDefaults(partial(rendering.with_defaults().render, copy.folder))
+            return DownloadedSourceMap(inner, known.downloads.folder, elsewhere, defaults)
 
-def _only_missing(dependencies: Iterable[MissingDependency]) -> str:
-    names = join_words(dict.fromkeys(quoted(each.name) for each in dependencies))
-    reasons = dict.fromkeys(each.reason for each in dependencies if each.reason != MissingDependency("").reason)
-    return f"it only contains charts that are not in the repository: {names}{''.join(f'; {reason}' for reason in reasons)}"
+        trials = partial(ChartTrials, rendering, output, texts)
+        return Build("helm", "", chart.folder, chart.root_file, output, covered, source_map, copy.missing_dependencies, trials)
 
 
 def _cycle_failure(cycle: Sequence[Kustomization]) -> BuildFailure:
@@ -461,50 +420,3 @@ def _cycle_failure(cycle: Sequence[Kustomization]) -> BuildFailure:
 
 
 _MAX_SHOWN_OF_CYCLE = 5
-
-
-def _build_chart(
-    runner: ProgramRunner, program: Sequence[str], known: Charts, chart: Chart, hint: Hint, version: str, texts: SourceTexts
-) -> Build:
-    known.reject_links(chart.folder)
-    copy = known.copied(chart.folder)
-    output, chart = render_template(runner, program, chart, copy.folder, version)
-
-    def rendering(extra: Mapping[str, Any]) -> Rendering:
-        def render(folder: str, replaced: Replacements) -> bytes:
-            files = [replaced.files.get(os.path.realpath(each), each) for each in chart.values]
-            inline = [replaced.inline.get(number, each) for number, each in enumerate(chart.inline)]
-            numbered = enumerate(chart.settings)
-            settings = [each._replace(value=replaced.settings.get(number, each.value)) for number, each in numbered]
-            changed = replace(chart, inline=tuple(inline), settings=tuple(settings))
-            return render_chart(runner, program, changed, folder, version, files, extra)
-
-        return render
-
-    files = ChartFiles(lambda target: known.copy(chart.folder, target).origin, rendering({}), chart.values, hint.inline, chart.settings)
-    root_file = os.path.join(chart.folder, CHART)
-    covered = frozenset((root_file, *map(os.path.realpath, templates_of(chart.folder))))
-    name = relative(chart.folder)
-
-    def source_map() -> SourceMap:
-        inner = ChartSourceMap(output, root_file, files, texts)
-        if known.downloads is None:
-            return inner
-        elsewhere = SourcePlace(root_file, 0, Span(1, 1, 1, 1), "root") if hint.chart is None else hint.named_at
-        defaults = None if hint.chart is None else ChartDefaults(rendered_by_default)
-        return DownloadedSourceMap(inner, known.downloads.folder, elsewhere, defaults)
-
-    def rendered_by_default() -> bytes:
-        return render_chart(runner, program, chart.with_defaults(), copy.folder, version, ())
-
-    return Build(
-        "helm",
-        name,
-        chart.folder,
-        root_file,
-        output,
-        covered,
-        source_map,
-        copy.missing_dependencies,
-        lambda: ChartTrials(chart.folder, output, root_file, files, rendering, texts),
-    )

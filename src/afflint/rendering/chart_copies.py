@@ -5,17 +5,17 @@ Helm gets the copy, so it reads no link and no archive of the tree.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from afflint.findings.phrases import quoted
 from afflint.rendering.chart_archives import LARGEST, SUFFIX, budget, parts_below
-from afflint.rendering.chart_schemas import NAME as SCHEMA
-from afflint.rendering.chart_schemas import usable_schema
 from afflint.source.archives import ArchiveError, files_in
 from afflint.source.files import read_regular
-from afflint.source.sources import CHART
+from afflint.source.sources import CHART, SCHEMA
 from afflint.source.trees import TreeWriter
 from afflint.yaml.json_text import json_text
 
@@ -124,3 +124,39 @@ class ChartCopier:
 def _is_packed(name: str) -> bool:
     """Return whether Helm reads a file of `charts` as a packed chart. After ``LoadFiles`` of helm.sh/helm/pkg/chart/loader."""
     return name.endswith(SUFFIX) and not name.startswith(("_", "."))
+
+
+_LARGEST = 1 << 20
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_REFERENCES = frozenset(("$ref", "$dynamicRef", "$recursiveRef", "$schema"))
+_BUILT_IN = re.compile(r"#.*|https?://json-schema\.org/(?:draft-0[3467]/(?:hyper-)?schema|draft/20(?:19-09|20-12)/schema)#?", re.DOTALL)
+"""References inside a schema, and to the versions of the language that Helm has itself."""
+
+
+def usable_schema(schema: bytes) -> bytes | None:
+    """Return a schema as Helm may read it; None if it cannot be parsed, or may refer to another file."""
+    if len(schema) > _LARGEST:
+        return None
+    try:
+        data = json.loads(schema.removeprefix(_BYTE_ORDER_MARK).decode("utf-8"), parse_constant=_refuse)
+        return None if _refers_elsewhere(data) else json.dumps(data).encode()
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _refers_elsewhere(data: Any) -> bool:
+    waiting = [data]
+    while waiting:
+        each = waiting.pop()
+        if type(each) is dict:
+            references = [text for key, text in each.items() if key in _REFERENCES]
+            if any(type(text) is str and _BUILT_IN.fullmatch(text) is None for text in references):
+                return True
+            waiting += each.values()
+        elif type(each) is list:
+            waiting += each
+    return False

@@ -16,17 +16,17 @@ from typing import Any
 
 from afflint.findings.phrases import join_words, quoted
 from afflint.rendering.chart_archives import SUFFIX, packed_templates
-from afflint.rendering.chart_trials import ChartTrials, TrialOutput, parts_of, set_value
+from afflint.rendering.chart_trials import ChartTrials, TrialOutput, entries, parts_of, set_value
 from afflint.rendering.line_marks import read_template, templates_of
 from afflint.rendering.programs import RenderError
 from afflint.rendering.roots import chart_data
 from afflint.source.sources import VALUES
 from afflint.source.temporary_folders import temporary_folder
+from afflint.yaml.document import value_at_path
 from afflint.yaml.template_text import branches_in
 
 _MOST_PRESETS = 64
 _MOST_SWITCHES = 6
-_MOST_DEPTH = 8
 _SWITCH = "enabled"
 _CONSTRAINT = re.compile(r"(?i)(?<!session)affinit|topologySpread|\btolerations?\b|nodeSelector\b|topologyKey\b")
 _NAMES_CONSTRAINT = re.compile(r"(?i)(?<!session)affinity|spread|toleration|node_?selector")
@@ -73,8 +73,11 @@ class ChartPresets:
         known = tuple(settings)
         if known not in self._outputs:
             self._outputs[known] = None
+            values: dict[str, Any] = {}
+            for path, value in settings:
+                set_value(values, path, value)
             with suppress(RenderError):
-                self._outputs[known] = self._trials.rendered(_values_with(settings))
+                self._outputs[known] = self._trials.rendered(values)
         return self._outputs[known]
 
     def _enabled(self, presets: list[Preset]) -> list[Preset]:
@@ -84,13 +87,6 @@ class ChartPresets:
             return presets
         working = {each for each in switches[:_MOST_SWITCHES] if self.output((each,)) is not None}
         return [each for each in presets if working.issuperset(each.enabling)]
-
-
-def _values_with(settings: Sequence[Setting]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for path, value in settings:
-        set_value(values, path, value)
-    return values
 
 
 def _groups(presets: Sequence[Preset]) -> list[list[Preset]]:
@@ -114,7 +110,8 @@ def _presets_of(prefix: tuple[str, ...], folder: str, trials: ChartTrials, libra
     data = declared[0].data if len(declared) == 1 else None
     if type(data) is not dict:
         return
-    texts = [text for file in _own_templates(folder) if (text := read_template(file)) is not None]
+    own = [file for file in templates_of(folder) if os.path.relpath(file, folder).startswith("templates")]
+    texts = [text for file in own if (text := read_template(file)) is not None]
     passed = _passed_in(texts)
     found = [settings for text in texts for settings in _settings_in(text, data, passed)]
     if passed:
@@ -125,10 +122,6 @@ def _presets_of(prefix: tuple[str, ...], folder: str, trials: ChartTrials, libra
             yield Preset(tuple(dict.fromkeys(((*prefix, *path), value) for path, value in whole)))
 
 
-def _own_templates(folder: str) -> list[str]:
-    return [file for file in templates_of(folder) if os.path.relpath(file, folder).startswith("templates")]
-
-
 def _library_texts(trials: ChartTrials) -> list[str]:
     """Return the templates of the dependencies of a chart, packed or not, as far as they are known."""
     if not chart_data(trials.folder).get("dependencies"):
@@ -136,7 +129,7 @@ def _library_texts(trials: ChartTrials) -> list[str]:
     with temporary_folder() as temporary:
         top = os.path.join(temporary, "chart")
         try:
-            trials.files.copy(top)
+            trials.rendering.copy(top)
         except (OSError, RenderError):
             return []
         below = os.path.join(top, "charts")
@@ -166,8 +159,10 @@ def _steps(chain: str) -> tuple[str, ...]:
 def _settings_in(text: str, data: Mapping[str, Any], passed: Passed) -> Iterator[tuple[Setting, ...]]:
     """Yield the settings with which a template renders a branch that has constraints."""
     for action in _conditions_in(text):
-        asked = [(path, True) for path in _asked_for(action) if _value(data, path) is False]
-        compared = [*dict.fromkeys(_compared(action, data, passed))]
+        asked_for = dict.fromkeys(_steps(match[1]) for match in _TRUE.finditer(_NEGATED.sub("", action)))
+        asked = [(path, True) for path in asked_for if value_at_path(data, *path) is False]
+        paths = [(path, words) for read, words in _comparisons(action) for path in _paths_of(read, data, passed)]
+        compared = dict.fromkeys(setting for path, words in paths for setting in _other_words(path, words, data))
         for setting in compared:
             yield (*(each for each in asked if re.search(r"\band\b", action)), setting)
         if asked and not compared:
@@ -188,18 +183,6 @@ def _conditions_in(text: str) -> list[str]:
     return [each.action for each in branches_in(text) if _CONSTRAINT.search(each.text)] if _CONSTRAINT.search(text) else []
 
 
-def _asked_for(action: str) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of the values that an action asks to be true."""
-    yield from dict.fromkeys(_steps(match[1]) for match in _TRUE.finditer(_NEGATED.sub("", action)))
-
-
-def _compared(action: str, data: Mapping[str, Any], passed: Passed) -> Iterator[Setting]:
-    """Yield the values that an action compares with words, and these words, unless they are the default."""
-    for read, words in _comparisons(action):
-        for path in _paths_of(read, data, passed):
-            yield from _other_words(path, words, data)
-
-
 def _comparisons(action: str) -> Iterator[tuple[str, list[str]]]:
     """Yield what an action compares with words, and these words."""
     yield from ((match[1], _WORDS.findall(match[2])) for match in _COMPARED.finditer(action))
@@ -207,7 +190,7 @@ def _comparisons(action: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _other_words(path: tuple[str, ...], words: Sequence[str], data: Mapping[str, Any]) -> Iterator[Setting]:
-    default = _value(data, path)
+    default = value_at_path(data, *path)
     if default is None or type(default) is str:
         yield from ((path, word) for word in words if word != default)
 
@@ -220,7 +203,8 @@ def _paths_of(read: str, data: Mapping[str, Any], passed: Passed) -> Iterator[tu
         return
     name = _last(read)
     yield from passed.get(name, ())
-    yield from (path for path in _strings(data, ()) if path[-1] == name and _NAMES_CONSTRAINT.search(".".join(path)))
+    strings = (path for path, value in entries(data) if type(value) is str)
+    yield from (path for path in strings if path[-1] == name and _NAMES_CONSTRAINT.search(".".join(path)))
 
 
 def _last(read: str) -> str:
@@ -229,34 +213,15 @@ def _last(read: str) -> str:
 
 def _lacks_companions(path: tuple[str, ...], data: Mapping[str, Any]) -> bool:
     """Return whether a value such as a `type` is in a map with empty values, which a user sets as well."""
-    around = _value(data, path[:-1])
+    around = value_at_path(data, *path[:-1])
     if _NAMES_CONSTRAINT.search(path[-1]) or type(around) is not dict:
         return False
     return any(key != path[-1] and value in (None, "", [], {}) for key, value in around.items())
-
-
-def _strings(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of the strings in values."""
-    if type(data) is dict and len(path) <= _MOST_DEPTH:
-        for key, value in data.items():
-            if type(key) is str:
-                yield from _strings(value, (*path, key))
-    elif type(data) is str:
-        yield path
-
-
-def _value(data: Any, path: Sequence[str]) -> Any:
-    """Return the default of a value; None without one."""
-    for step in path:
-        if type(data) is not dict:
-            return None
-        data = data.get(step)
-    return data
 
 
 def _disabled_above(path: tuple[str, ...], data: Mapping[str, Any]) -> Iterator[Setting]:
     """Yield the settings that enable the components around a value."""
     for length in range(1, len(path)):
         switch = (*path[:length], _SWITCH)
-        if switch != path and _value(data, switch) is False:
+        if switch != path and value_at_path(data, *switch) is False:
             yield switch, True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from typing import Any
 
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
-from afflint.rendering.chart_trials import ChartTrials, TrialOutput, parts_of, set_value
+from afflint.rendering.chart_trials import ChartTrials, TrialOutput, entries, parts_of, set_value
 from afflint.rendering.helm_origins import ChartSourceMap, line_place
 from afflint.rendering.kustomize_origins import identity_of
 from afflint.rendering.line_marks import read_template, templates_of
@@ -25,12 +25,11 @@ from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace, SourceText, SourceTexts, documents_of, leaves, value_at
 from afflint.rendering.template_reads import TemplateReads
 from afflint.source.sources import VALUES
-from afflint.yaml.document import Document
+from afflint.yaml.document import Document, value_at_path
 
 _MARKER = "afflint-probe-"
 _MARKERS = re.compile(rf"{_MARKER}(\d{{4}})")
 _MOST_PROBES = 400
-_MOST_DEPTH = 8
 _SWITCH = "enabled"
 _STRAY = re.compile(r"[\]\[(){}<>,;:'\"`]+")
 _ALIAS = re.compile(r"(?m)[:\-]\s+\*\w")
@@ -93,10 +92,14 @@ class Probe:
         """The name of the value, such as `nodeSelector`."""
         return self.path[-1]
 
+    @property
+    def declared_at(self) -> SourcePlace | None:
+        """The place of its key in the values file that declares it."""
+        return None if self.declared is None else self.declared[0].place(self.declared[1], "value", key=True, exact=True)
+
     def is_twice_in(self, text: str) -> bool:
         """Return whether a text contains the value more than once."""
-        marker = f"{_MARKER}{self.number:04}"
-        return text.count(marker) > str(self.value).count(marker)
+        return text.count(self._marker) > str(self.value).count(self._marker)
 
     @property
     def field(self) -> str:
@@ -106,7 +109,11 @@ class Probe:
     @property
     def value(self) -> Any:
         """A valid value with the marker."""
-        return PROBE_VALUES[self.name](f"{_MARKER}{self.number:04}")
+        return PROBE_VALUES[self.name](self._marker)
+
+    @property
+    def _marker(self) -> str:
+        return f"{_MARKER}{self.number:04}"
 
 
 def probes_in(text: str) -> frozenset[int]:
@@ -114,34 +121,25 @@ def probes_in(text: str) -> frozenset[int]:
     return frozenset(int(each) for each in _MARKERS.findall(text)) if _MARKER in text else frozenset()
 
 
+@dataclass(eq=False)
 class ChartBaseline:
     """The output of a chart without probes, rendered when it is first needed.
 
     ``values`` are values that create further components, and ``condition`` describes them in messages.
     """
 
-    def __init__(self, values: Mapping[str, Any], condition: str, render: Callable[[Mapping[str, Any]], TrialOutput | None]) -> None:
-        self.values = values
-        self.condition = condition
-        self._render = render
+    values: Mapping[str, Any]
+    condition: str
+    render: Callable[[Mapping[str, Any]], TrialOutput | None]
 
     @cached_property
-    def _rendered(self) -> Mapping[int, Document] | None:
+    def documents(self) -> Mapping[int, Document] | None:
+        """The documents of the output; None if the chart cannot be rendered with these components."""
         try:
-            output = self._render(self.values)
+            output = self.render(self.values)
         except RenderError:
             return None
         return None if output is None else documents_of(output.data)
-
-    @property
-    def is_valid(self) -> bool:
-        """Whether the chart can be rendered with these components."""
-        return self._rendered is not None
-
-    @property
-    def documents(self) -> Mapping[int, Document]:
-        """The documents of the output."""
-        return self._rendered or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +215,9 @@ class ChartProbes:
         is empty; and those of the values of the chart's own tests.
         """
         declared = [text.data for text in self.trials.texts.of(os.path.join(self.trials.folder, VALUES))]
-        off = [path for data in declared for path in _disabled(data, ())]
+        off = [path for data in declared for path, value in entries(data) if path[-1] == _SWITCH and value is False]
         near = [path for path in off if any(probe.path[: len(path) - 1] == path[:-1] for probe in self.probes)]
-        lists = [path for path in TemplateReads(self.trials.folder).ranges() if any(_value_at(data, path) == [] for data in declared)]
+        lists = [path for path in TemplateReads(self.trials.folder).ranges() if any(value_at_path(data, *path) == [] for data in declared)]
         for paths, filled in dict.fromkeys((((*off,), ()), ((*near,), ()), ((*off,), (*lists,)))):
             values: dict[str, Any] = {}
             for path in paths:
@@ -239,7 +237,7 @@ class ChartProbes:
         try:
             rendered = self._rendered(probes, baseline)
         except RenderError as error:
-            if not baseline.is_valid:
+            if baseline.documents is None:
                 return False
             if len(probes) > 1:
                 self._explore(probes[: len(probes) // 2], baseline)
@@ -250,7 +248,8 @@ class ChartProbes:
         if rendered is not None:
             self.outputs.append(rendered)
             # A second key of the same name hides a value that was rendered.
-            hidden = _hidden_in(rendered.documents.values()) if len(probes) > 1 else ()
+            repeating = [each for each in rendered.documents.values() if each.duplicates and len(probes) > 1]
+            hidden = {number for each in repeating for number in probes_in(each.text()) - probes_in(str(each.data))}
             for each in probes:
                 if each.number in hidden:
                     self._explore((each,), baseline)
@@ -258,7 +257,7 @@ class ChartProbes:
 
     def _find_stray(self, output: ProbedOutput, probes: Sequence[Probe]) -> None:
         """Find the probes that add text to other values of an output, by rendering each half of them by itself."""
-        found = next(_stray_in(output.baseline.documents, output.documents), None)
+        found = next(_stray_in(output.baseline.documents or {}, output.documents), None)
         if found is None:
             return
         if len(probes) == 1:
@@ -292,14 +291,11 @@ class ChartProbes:
             return
         reads = TemplateReads(self.trials.folder)
         for probe in hidden:
-            if self._declares(probe) and reads.cannot_read(probe.path):
+            text, path = probe.declared or (None, ())
+            # The chart itself declares it, and no alias in its values file can copy it elsewhere.
+            is_own = text is not None and path == probe.path and _ALIAS.search(text.document.text()) is None
+            if is_own and reads.cannot_read(probe.path):
                 yield probe
-
-    def _declares(self, probe: Probe) -> bool:
-        """Return whether the chart itself declares a value, and no alias in its values file can copy it elsewhere."""
-        if probe.declared is None or probe.declared[1] != probe.path:
-            return False
-        return _ALIAS.search(probe.declared[0].document.text()) is None
 
     def place_of(self, probe: Probe, reason: str) -> SourcePlace:
         """Return the line of a template that reads the value of a probe, or else its key in the values file.
@@ -314,33 +310,7 @@ class ChartProbes:
         read = TemplateReads(self.trials.folder).line_of(probe.path, first)
         if read is not None:
             return line_place(*read)
-        if probe.declared is not None:
-            text, path = probe.declared
-            return text.place(path, "value", key=True, exact=True)
-        return line_place(self.trials.root_file, 1)
-
-
-def _disabled(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of values that disable components."""
-    if type(data) is dict and len(path) <= _MOST_DEPTH:
-        for key, value in data.items():
-            if key == _SWITCH and value is False:
-                yield (*path, key)
-            elif type(key) is str:
-                yield from _disabled(value, (*path, key))
-
-
-def _value_at(data: Any, path: Sequence[str]) -> Any:
-    """Return the value at a path; None if a part of the path is missing."""
-    try:
-        return value_at(data, tuple(path))
-    except (LookupError, TypeError):
-        return None
-
-
-def _hidden_in(documents: Iterable[Document]) -> frozenset[int]:
-    """Return the probes whose markers are in the text of a document, but not in its data, because another key overrides theirs."""
-    return frozenset(number for each in documents if each.duplicates for number in probes_in(each.text()) - probes_in(str(each.data)))
+        return probe.declared_at or line_place(self.trials.rendering.chart.root_file, 1)
 
 
 def _stray_in(before: Mapping[int, Document], after: Mapping[int, Document]) -> Iterator[tuple[int, Path, str]]:
@@ -371,13 +341,13 @@ def _probes_of(folder: str, texts: SourceTexts) -> Iterator[Probe]:
             continue
         data = declared[0].data if declared else {}
         for text in declared:
-            for path in _empty_values(data, ()):
+            for path in _empty_values(data):
                 found.setdefault((*prefix, *path), (text, path))
         for path in _read_values(part):
             whole = (*prefix, *path)
             if whole not in found and _is_absent(data, path):
                 found[whole] = None
-    in_lists = [each for text in texts.of(os.path.join(folder, VALUES))[:1] for each in _in_lists(text.data, (), text)]
+    in_lists = [each for text in texts.of(os.path.join(folder, VALUES))[:1] for each in _in_lists(text)]
     reads: TemplateReads | None = None
     for number, (path, place) in enumerate(list(found.items())[:_MOST_PROBES]):
         # Only a default that is a map or a list shows that the chart does not expect text.
@@ -390,33 +360,21 @@ def _probes_of(folder: str, texts: SourceTexts) -> Iterator[Probe]:
         yield Probe(number, tuple(str(step) for step in (*item.path, *item.inside)), place, item)
 
 
-def _in_lists(data: Any, path: tuple[str, ...], text: SourceText) -> Iterator[tuple[ListItem, tuple[SourceText, Path]]]:
+def _in_lists(text: SourceText) -> Iterator[tuple[ListItem, tuple[SourceText, Path]]]:
     """Yield the empty placement values in the items of lists, such as ``deployments[0].nodeSelector``."""
-    if type(data) is not dict or len(path) > _MOST_DEPTH:
-        return
-    for key, value in data.items():
-        if type(key) is not str or key in PROBE_VALUES:
-            continue
-        here = (*path, key)
-        if type(value) is list:
+    for path, value in entries(text.data):
+        if type(value) is list and PROBE_VALUES.keys().isdisjoint(path):
             for number, each in enumerate(value):
-                for inside in _empty_values(each, ()):
-                    yield ListItem(here, value, (number, *inside)), (text, (*here, number, *inside))
-        else:
-            yield from _in_lists(value, here, text)
+                for inside in _empty_values(each):
+                    yield ListItem(path, value, (number, *inside)), (text, (*path, number, *inside))
 
 
-def _empty_values(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _empty_values(data: Any) -> Iterator[tuple[str, ...]]:
     """Yield the paths of placement values that are empty. An empty string is only empty for a value that is a string."""
-    if type(data) is not dict or len(path) > _MOST_DEPTH:
-        return
-    for key, value in data.items():
-        if type(key) is not str:
-            continue
-        if key not in PROBE_VALUES:
-            yield from _empty_values(value, (*path, key))
-        elif value is None or value in ({}, []) or (value == "" and key in _STRINGS):
-            yield (*path, key)
+    for path, value in entries(data):
+        is_empty = value is None or value in ({}, []) or (value == "" and path[-1] in _STRINGS)
+        if is_empty and path[-1] in PROBE_VALUES and PROBE_VALUES.keys().isdisjoint(path[:-1]):
+            yield path
 
 
 def _read_values(folder: str) -> Iterator[tuple[str, ...]]:

@@ -10,14 +10,15 @@ from glob import escape, glob
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.rendering.helm import ChartRendering
 from afflint.rendering.helm_origins import ChartSourceMap
 from afflint.rendering.line_marks import read_template, templates_of
 from afflint.rendering.roots import chart_data
 from afflint.rendering.source_documents import SourceTexts
-from afflint.rendering.value_keys import ChartFiles, Rendering, Replacements
 from afflint.source.temporary_folders import temporary_folder
 
 _MOST_RENDERS = 24
+_MOST_DEPTH = 8
 _MOST_TESTS = 3
 """The most values files of a chart's own tests that are used."""
 _WORKLOAD = re.compile(r"(?m)^\s*kind:\s*[\"']?(?:Deployment|StatefulSet|DaemonSet|CronJob|Job|Pod)\b")
@@ -34,17 +35,18 @@ class TrialOutput(NamedTuple):
 
 @dataclass(slots=True)
 class ChartTrials:
-    """Renders one chart with further values, up to a limit. ``output`` is what the chart in ``folder`` renders to without them."""
+    """Renders one chart with further values, up to a limit. ``output`` is what it renders to without them."""
 
-    folder: str
+    rendering: ChartRendering
     output: bytes
-    root_file: str
-    files: ChartFiles
-    rendering: Callable[[Mapping[str, Any]], Rendering]
-    """Renders the chart with further values, which take precedence."""
     texts: SourceTexts
     renders: int = 0
     """The number of renderings so far."""
+
+    @property
+    def folder(self) -> str:
+        """The folder of the chart."""
+        return self.rendering.chart.folder
 
     @property
     def exhausted(self) -> bool:
@@ -70,19 +72,27 @@ class ChartTrials:
     def rendered(self, values: Mapping[str, Any]) -> TrialOutput | None:
         """Return the output with further values, if any; None if the limit is reached. Raises RenderError."""
         if not values:
-            return TrialOutput(self.output, lambda: ChartSourceMap(self.output, self.root_file, self.files, self.texts))
+            return TrialOutput(self.output, lambda: ChartSourceMap(self.output, self.rendering, self.texts))
         if self.exhausted:
             return None
         self.renders += 1
+        rendering = replace(self.rendering, extra=values)
         with temporary_folder() as folder:
             top = os.path.join(folder, "chart")
             try:
-                self.files.copy(top)
+                rendering.copy(top)
             except OSError:
                 return None
-            output = self.rendering(values)(top, Replacements())
-        files = replace(self.files, render=self.rendering(values))
-        return TrialOutput(output, lambda: ChartSourceMap(output, self.root_file, files, self.texts, own_lines=True))
+            output = rendering.render(top)
+        return TrialOutput(output, lambda: ChartSourceMap(output, rendering, self.texts, own_lines=True))
+
+
+def entries(data: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the paths and values in nested maps, up to a depth."""
+    for key, value in data.items() if type(data) is dict and len(path) <= _MOST_DEPTH else ():
+        if type(key) is str:
+            yield (*path, key), value
+            yield from entries(value, (*path, key))
 
 
 def set_value(values: dict[str, Any], path: Sequence[str], value: Any) -> None:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.rendering.boundary import Boundary
-from afflint.rendering.source_documents import SourceText, documents_of
+from afflint.rendering.source_documents import SourceText, files_with, source_texts
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
 from afflint.source.repositories import is_inside
-from afflint.source.sources import is_template
 from afflint.yaml.document import list_at, map_at, text_at, texts_at
 from afflint.yaml.object_fields import kind_of, metadata_of
 
@@ -38,7 +37,10 @@ class Entry(NamedTuple):
     def documents(self) -> list[SourceText]:
         """Return the YAML documents in the value, with their positions in the file that has them."""
         if self.file:
-            return _documents_in(self.file)
+            try:
+                return source_texts(self.file, read_regular(self.file, _LARGEST))
+            except OSError:
+                return []
         return [] if self.text is None else self.text.inside(self.path)
 
 
@@ -57,8 +59,6 @@ class ConfigMaps:
     def __init__(self, paths: Sequence[str], boundary: Boundary) -> None:
         self._paths = paths
         self._boundary = boundary
-        self._in_files: list[tuple[str, ConfigMap]] | None = None
-        self._generated: list[tuple[str, ConfigMap]] = []
         self._outputs: list[tuple[str, bytes]] = []
         self._rendered: list[ConfigMap] | None = []
         self._parsed: dict[str, list[ConfigMap]] = {}
@@ -72,11 +72,9 @@ class ConfigMaps:
 
     def find(self, name: str, namespace: str, starts: Iterable[str]) -> ConfigMap | None:
         """Return the ConfigMap of a name that is nearest to the first folder of ``starts`` for which a single one is nearest."""
-        if self._in_files is None:
-            self._read()
         if self._rendered is None:
             self._rendered = [each for path, output in self._outputs for each in self._in_output(path, output)]
-        current = [*self._rendered, *(each for file, each in self._in_files or () if file not in self._covered)]
+        current = [*self._rendered, *(each for file, each in self._in_files if file not in self._covered)]
         generated = [each for _, each in self._generated]
         folders = list(starts)
         for known in (current, generated):
@@ -87,18 +85,15 @@ class ConfigMaps:
                     return nearest
         return None
 
-    def _read(self) -> None:
-        self._in_files = []
-        for path in self._paths:
-            if is_template(path):
-                continue
-            file = os.path.realpath(path)
-            with suppress(OSError):
-                data = read_regular(file, _LARGEST)
-                if _KIND.encode() in data:
-                    self._in_files += [(file, each) for each in _in_text(file, data)]
-                if _GENERATORS.encode() in data and os.path.basename(file) in NAMES_OF_KUSTOMIZATIONS:
-                    self._generated += [(file, each) for each in self._of_generators(file, data)]
+    @cached_property
+    def _in_files(self) -> list[tuple[str, ConfigMap]]:
+        return [(file, each) for file, data in files_with(self._paths, _KIND.encode()) for each in _in_text(file, data)]
+
+    @cached_property
+    def _generated(self) -> list[tuple[str, ConfigMap]]:
+        files = files_with(self._paths, _GENERATORS.encode())
+        kustomizations = ((file, data) for file, data in files if os.path.basename(file) in NAMES_OF_KUSTOMIZATIONS)
+        return [(file, each) for file, data in kustomizations for each in self._of_generators(file, data)]
 
     def _in_output(self, path: str, output: bytes) -> Iterator[ConfigMap]:
         """Yield the ConfigMaps of rendered output. Values that a generator took from a file are in this file."""
@@ -117,10 +112,9 @@ class ConfigMaps:
 
     def _of_generators(self, file: str, data: bytes) -> Iterator[ConfigMap]:
         folder = os.path.dirname(file)
-        for document in documents_of(data).values():
-            text = SourceText(file, document, document.index)
-            for number, generator in enumerate(list_at(document.data, _GENERATORS)):
-                namespace = text_at(generator, "namespace") or text_at(document.data, "namespace")
+        for text in source_texts(file, data):
+            for number, generator in enumerate(list_at(text.data, _GENERATORS)):
+                namespace = text_at(generator, "namespace") or text_at(text.data, "namespace")
                 base: Path = (_GENERATORS, number)
                 entries = {**self._of_files(generator, folder), **_of_literals(text, generator, base)}
                 yield ConfigMap(text_at(generator, "name"), namespace, folder, entries)
@@ -154,12 +148,10 @@ class ConfigMaps:
 
 
 def _in_text(file: str, data: bytes) -> Iterator[ConfigMap]:
-    for document in documents_of(data).values():
-        if document.problem is None and kind_of(document.data) == _KIND:
-            text = SourceText(file, document, document.index)
-            values = map_at(document.data, "data")
+    for text in source_texts(file, data):
+        if kind_of(text.data) == _KIND:
+            values, metadata = map_at(text.data, "data"), metadata_of(text.data)
             entries = {key: Entry(value, text, ("data", key)) for key, value in values.items() if type(value) is str}
-            metadata = metadata_of(document.data)
             yield ConfigMap(text_at(metadata, "name"), text_at(metadata, "namespace"), os.path.dirname(file), entries)
 
 
@@ -170,14 +162,6 @@ def _of_literals(text: SourceText, generator: Mapping[str, Any], base: Path) -> 
         if separator:
             found[key] = Entry(value.strip("'\""), text, (*base, "literals", number))
     return found
-
-
-def _documents_in(file: str) -> list[SourceText]:
-    try:
-        data = read_regular(file, _LARGEST)
-    except OSError:
-        return []
-    return [SourceText(file, each, each.index) for each in documents_of(data).values() if each.problem is None]
 
 
 def _nearest(found: Sequence[ConfigMap], start: str) -> ConfigMap | None:

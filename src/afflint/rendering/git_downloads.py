@@ -16,6 +16,8 @@ from afflint.programs import sandbox
 from afflint.programs.lookup import find_program
 from afflint.rendering.chart_archives import LARGEST, MOST_UNPACKED
 from afflint.rendering.programs import ProgramRunner, RenderError
+from afflint.source.files import read_regular
+from afflint.source.repositories import is_inside
 from afflint.source.temporary_folders import temporary_folder
 
 _HOST = r"\w[\w.-]*|\[[0-9a-fA-F:]+\]"
@@ -29,27 +31,8 @@ _FETCHING = {"GIT_ALLOW_PROTOCOL": "http:https:ssh"}
 _WITHOUT_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_COUNT": "0"}
 """Filters of the user, which a `.gitattributes` of the tree could name, are not applied."""
 _PREFIX = "repository/"
-_SOURCE_CODE = (
-    "gif",
-    "go",
-    "ico",
-    "jpeg",
-    "jpg",
-    "js",
-    "jsx",
-    "mp4",
-    "pdf",
-    "png",
-    "py",
-    "rs",
-    "scss",
-    "svg",
-    "ts",
-    "tsx",
-    "webp",
-    "woff2",
-)
-_WITHOUT_SOURCE_CODE = ("--", ".", *(f":(exclude,glob)**/*.{each}" for each in _SOURCE_CODE))
+_SOURCE_CODE = "gif go ico jpeg jpg js jsx mp4 pdf png py rs scss svg ts tsx webp woff2"
+_WITHOUT_SOURCE_CODE = ("--", ".", *(f":(exclude,glob)**/*.{each}" for each in _SOURCE_CODE.split()))
 """Of a repository that is too large, the files that neither charts nor kustomizations consist of are left out."""
 
 
@@ -133,3 +116,35 @@ def _is_full(folder: str) -> bool:
     """Return whether a file in a folder has the size at which the sandbox ends the program that writes it. Git does not say that."""
     files = (os.path.join(here, name) for here, _, names in os.walk(folder) for name in names)
     return any(os.path.getsize(each) >= sandbox.MOST_WRITTEN for each in files if os.path.isfile(each))
+
+
+_LARGEST = 1 << 20
+_URL = re.compile(r"(?m)^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t]*$")
+
+
+def is_own(folder: GitFolder, top: str) -> bool:
+    """Return whether a folder is one of the repository with the top ``top``, links resolved, as its `.git/config` says."""
+    return _without_protocol(folder.address) in {*map(_remote, addresses(top))} - {""}
+
+
+def addresses(top: str) -> list[str]:
+    """Return the addresses in the `.git/config` of a repository with the top ``top``, links resolved; none if it cannot be read."""
+    path = os.path.join(top, ".git", "config")
+    try:
+        text = read_regular(path, _LARGEST).decode("utf-8", "replace") if is_inside(os.path.realpath(path), top) else ""
+    except OSError:
+        return []
+    return _URL.findall(text)
+
+
+def _remote(address: str) -> str:
+    try:
+        return _without_protocol(git_folder(address, "HEAD", "").address)
+    except RenderError:
+        return ""
+
+
+def _without_protocol(address: str) -> str:
+    """Return the host, without a port, and the path: a repository has them in common for all protocols."""
+    host, _, path = address.partition("://")[2].rpartition("@")[2].partition("/")
+    return f"{re.sub(r':[0-9]+$', '', host).lower()}/{path.rstrip('/').removesuffix('.git').lower()}"

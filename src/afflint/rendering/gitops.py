@@ -14,72 +14,55 @@ from dataclasses import replace
 from typing import Any
 
 from afflint.kube.kinds import NAMES
+from afflint.rendering.application_sets import ArgoClusters
 from afflint.rendering.argo_applications import from_application, from_application_set
-from afflint.rendering.argo_clusters import ArgoClusters
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.flux_objects import from_helm_chart, from_helm_release, from_kustomization
 from afflint.rendering.flux_sources import GROUP as SOURCES
-from afflint.rendering.flux_sources import FluxSource, flux_source
+from afflint.rendering.flux_sources import flux_source
 from afflint.rendering.given_values import Written
 from afflint.rendering.hints import Declared, Hint, Hints, RemoteObject, UnsupportedObject
 from afflint.rendering.repository_paths import OutsideError, usable_texts, value_file
-from afflint.rendering.source_documents import SourceText, documents_of
-from afflint.source.files import read_regular
+from afflint.rendering.source_documents import SourceText, documents_of, files_with, source_texts
 from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
-from afflint.source.sources import is_template
 from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.object_fields import api_version_of, kind_of, metadata_of, name_of
 from afflint.yaml.prefilter import is_values_file
 
-_LARGEST = 1 << 20
 _K3S = "helm.cattle.io"
 _GROUPS = (b"argoproj.io", b"kustomize.toolkit.fluxcd.io", b"helm.toolkit.fluxcd.io", SOURCES.encode(), _K3S.encode())
-_NAMING_VALUES = (b"helmCharts", b"HelmChartInflationGenerator", b"configMapGenerator", b"secretGenerator")
+_WORDS = (*_GROUPS, b"helmCharts", b"HelmChartInflationGenerator", b"configMapGenerator", b"secretGenerator")
+"""Words in the files with GitOps objects, and with the names of values files."""
 _KUSTOMIZE = "kustomize.config.k8s.io"
 _NAMESPACED = NAMES - {"Node", "Namespace", "List", "CustomResourceDefinition", "PersistentVolume", "KubeVirt"}
 
 
 def hints(paths: Iterable[str], boundary: Boundary, clusters: ArgoClusters) -> Hints:
     """Return what GitOps objects in some files render from their own repository, and the values files that kustomizations name."""
-    found = Hints.none()
-    for path in paths:
-        if is_template(path):
-            continue
-        with suppress(OSError):
-            _add_hints(found, os.path.realpath(path), read_regular(path, _LARGEST), boundary, clusters)
-    return found
+    return _hints_of(files_with(paths, *_WORDS), boundary, clusters)
 
 
 def hints_in_output(output: bytes, path: str, boundary: Boundary, clusters: ArgoClusters) -> Hints:
     """Return what GitOps objects in rendered output render. ``path`` is that of the output: a name in the folder of its root."""
+    return _hints_of([(path, output)] if any(word in output for word in _WORDS) else [], boundary, clusters)
+
+
+def _hints_of(files: Iterable[tuple[str, bytes]], boundary: Boundary, clusters: ArgoClusters) -> Hints:
     found = Hints.none()
-    _add_hints(found, path, output, boundary, clusters)
-    return found
-
-
-def _add_hints(found: Hints, path: str, data: bytes, boundary: Boundary, clusters: ArgoClusters) -> None:
-    if any(mark in data for mark in (*_GROUPS, *_NAMING_VALUES)):
-        for document in documents_of(data).values():
-            text = SourceText(path, document, document.index)
-            for each in _bounded_hints(text, boundary, clusters) if document.problem is None else ():
+    for text in [text for path, data in files for text in source_texts(path, data)]:
+        path = text.file
+        try:
+            for each in _hints_in(text, list(boundary.folders_above(path)), clusters):
                 if isinstance(each, Hint):
-                    found.hints.append(replace(each, file=path))
-                elif isinstance(each, UnsupportedObject):
-                    found.unsupported.append(each._replace(file=path))
+                    found.add(replace(each, file=path))
                 elif isinstance(each, RemoteObject):
-                    hint = each.hint and replace(each.hint, file=path)
-                    found.remote.append(each._replace(file=path, hint=hint))
-                elif isinstance(each, FluxSource):
-                    found.sources.append(each)
+                    found.add(each._replace(file=path, hint=each.hint and replace(each.hint, file=path)))
                 else:
-                    found.values.add(each)
-
-
-def _bounded_hints(text: SourceText, boundary: Boundary, clusters: ArgoClusters) -> Iterator[Declared]:
-    try:
-        yield from _hints_in(text, list(boundary.folders_above(text.file)), clusters)
-    except OutsideError as error:
-        yield UnsupportedObject(f"{text_at(text.data, 'kind')} {text_at(text.data, 'metadata', 'name')}", str(error))
+                    found.add(each._replace(file=path) if isinstance(each, UnsupportedObject) else each)
+        except OutsideError as error:
+            name = f"{text_at(text.data, 'kind')} {text_at(text.data, 'metadata', 'name')}"
+            found.unsupported.append(UnsupportedObject(name, str(error), path))
+    return found
 
 
 def _hints_in(text: SourceText, tops: Sequence[str], clusters: ArgoClusters) -> Iterator[Declared]:

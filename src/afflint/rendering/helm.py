@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from glob import escape, glob
 from threading import Lock
 from typing import Any
@@ -17,7 +17,7 @@ from afflint.kube.label_syntax import is_subdomain
 from afflint.rendering.boundary import Boundary, link_outside
 from afflint.rendering.chart_copies import DEPENDENCIES, DEPENDENCY_FILES, LARGEST_CHART, ChartCopier, ChartCopyError
 from afflint.rendering.chart_downloads import ChartDownloads, chart_reference
-from afflint.rendering.given_values import Setting
+from afflint.rendering.given_values import Inline, Setting
 from afflint.rendering.programs import ProgramRunner, RenderError, helm
 from afflint.rendering.roots import chart_data
 from afflint.source.repositories import is_inside
@@ -31,7 +31,6 @@ RELEASE = "release"
 _LOCAL = "file://"
 _LOCKS = ("Chart.lock", "requirements.lock")
 _MAX_DEPTH = 8
-_NO_VALUES: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +44,14 @@ class Chart:
     release: str = RELEASE
     namespace: str | None = None
     values: tuple[str, ...] = ()
-    inline: tuple[Mapping[str, Any], ...] = ()
+    inline: tuple[Inline, ...] = ()
     settings: tuple[Setting, ...] = ()
     options: tuple[str, ...] = ()
 
-    def with_defaults(self) -> Chart:
-        """Return the chart with its default values."""
-        return replace(self, values=(), inline=(), settings=())
+    @property
+    def root_file(self) -> str:
+        """The Chart.yaml of the chart."""
+        return os.path.join(self.folder, CHART)
 
 
 class MissingDependency(NamedTuple):
@@ -201,73 +201,76 @@ def _is_plain(name: str) -> bool:
     return os.path.basename(name) == name not in ("", os.curdir, os.pardir) and "\0" not in name
 
 
-def _command(program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]) -> list[str]:
-    """Return the command that renders a chart in a folder. Without ``--kube-version``, Helm assumes a version that is built in."""
-    # An invalid name could be an option, such as --post-renderer.
-    release = chart.release if is_subdomain(chart.release) else RELEASE
-    command = [*program, release, folder, *(word for file in values for word in ("--values", file)), *chart.options]
-    command += [word for each in chart.settings for word in each.words()]
-    if kubernetes_version and KUBE_VERSION not in chart.options:
-        command += [KUBE_VERSION, f"v{kubernetes_version}.0"]
-    return command + (["--namespace", chart.namespace] if chart.namespace else [])
+class Replacements(NamedTuple):
+    """What a chart is rendered with instead of its values: values files by path, and inline values and settings by number."""
+
+    files: Mapping[str, str] = {}
+    inline: Mapping[int, Any] = {}
+    settings: Mapping[int, str] = {}
 
 
-def render_chart(
-    runner: ProgramRunner,
-    program: Sequence[str],
-    chart: Chart,
-    folder: str,
-    kubernetes_version: str,
-    values: Sequence[str],
-    extra: Mapping[str, Any] = _NO_VALUES,
-) -> bytes:
-    """Render a chart in a folder with these values files, and with ``extra`` values that override all others. Raises RenderError."""
-    written = [each for each in (*chart.inline, extra) if each]
-    if not written:
-        return runner.output(_command(program, chart, folder, kubernetes_version, values), chart.folder)
-    with temporary_folder() as temporary:
-        names = [os.path.join(temporary, f"inline-{number}.json") for number in range(len(written))]
-        for name, each in zip(names, written, strict=True):
-            with open(name, "w", encoding="utf-8") as file:
-                file.write(json_text(each))
-        return runner.output(_command(program, chart, folder, kubernetes_version, [*values, *names]), chart.folder)
+@dataclass(frozen=True, slots=True)
+class ChartRendering:
+    """A chart with what renders it, as often as needed, in copies of its folder.
 
-
-class RenderedChart(NamedTuple):
-    """The output of a chart, and the chart with the values files and options that it was rendered with."""
-
-    output: bytes
-    chart: Chart
-
-
-def render_template(runner: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str) -> RenderedChart:
-    """Render a copy of a chart in a folder.
-
-    A chart that cannot be rendered with its default values is rendered with values of its own tests (``ci/*-values.yaml``), or with those
-    of an environment beside it (``values-*.yaml``). Raises the RenderError of the first attempt.
+    ``program`` is Helm, ``version`` that of Kubernetes, "" for the default of Helm. ``known`` are the charts that it may depend on, and
+    ``extra`` are values that override all others.
     """
 
-    def rendered(chart: Chart) -> RenderedChart:
-        return RenderedChart(render_chart(runner, program, chart, folder, kubernetes_version, chart.values), chart)
+    runner: ProgramRunner
+    program: Sequence[str]
+    known: Charts
+    chart: Chart
+    version: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
-    try:
-        return rendered(chart)
-    except RenderError as error:
-        for extra in _values_beside(chart):
-            with suppress(RenderError):
-                return rendered(replace(chart, values=(*chart.values, extra)))
-        raise error
+    def copy(self, target: str) -> Callable[[str], str]:
+        """Copy the chart into a folder, and return a function that maps a file of the copy to its original."""
+        return self.known.copy(self.chart.folder, target).origin
+
+    def with_defaults(self) -> ChartRendering:
+        """Return the rendering of the chart with its default values."""
+        return replace(self, chart=replace(self.chart, values=(), inline=(), settings=()))
+
+    def render(self, folder: str, replaced: Replacements = Replacements()) -> bytes:  # noqa: B008
+        """Render the copy of the chart in a folder, with replacements for values. Raises RenderError."""
+        chart = self.chart
+        # An invalid name could be an option, such as --post-renderer.
+        command = [*self.program, chart.release if is_subdomain(chart.release) else RELEASE, folder]
+        values = [replaced.files.get(os.path.realpath(each), each) for each in chart.values]
+        inline = [replaced.inline.get(number, each.values) for number, each in enumerate(chart.inline)]
+        with temporary_folder() as temporary:
+            for number, each in enumerate(each for each in (*inline, self.extra) if each):
+                values.append(os.path.join(temporary, f"inline-{number}.json"))
+                with open(values[-1], "w", encoding="utf-8") as file:
+                    file.write(json_text(each))
+            command += [*(word for each in values for word in ("--values", each)), *chart.options]
+            command += [word for number, each in enumerate(chart.settings) for word in each.words(replaced.settings.get(number))]
+            if self.version and KUBE_VERSION not in chart.options:  # Otherwise Helm assumes a version that is built in.
+                command += [KUBE_VERSION, f"v{self.version}.0"]
+            return self.runner.output([*command, *(["--namespace", chart.namespace] if chart.namespace else [])], chart.folder)
+
+    def first(self, folder: str) -> tuple[bytes, ChartRendering]:
+        """Return the output of a copy of the chart in a folder, and the rendering of the chart with the values files that it needs.
+
+        A chart that cannot be rendered with its default values is rendered with values of its own tests (``ci/*-values.yaml``), or with
+        those of an environment beside it (``values-*.yaml``). Raises the RenderError of the first attempt.
+        """
+        try:
+            return self.render(folder), self
+        except RenderError as error:
+            patterns = [os.path.join(escape(self.chart.folder), each) for each in _VALUES_BESIDE]
+            for file in [each for pattern in patterns for each in sorted(glob(pattern))[:_MOST_VALUES]]:
+                with suppress(RenderError):
+                    other = replace(self, chart=replace(self.chart, values=(*self.chart.values, file)))
+                    return other.render(folder), other
+            raise error
 
 
 KUBE_VERSION, NO_SCHEMA = "--kube-version", "--skip-schema-validation"
 _VALUES_BESIDE = (os.path.join("ci", "*-values.yaml"), "values-*.yaml", "values.*.yaml")
 _MOST_VALUES = 3
 """The most values files of each pattern that are tried."""
-
-
-def _values_beside(chart: Chart) -> Iterator[str]:
-    for pattern in _VALUES_BESIDE:
-        yield from sorted(glob(os.path.join(escape(chart.folder), pattern)))[:_MOST_VALUES]
 
 
 def render_named_chart(chart: str, values: Sequence[str] = ()) -> tuple[Source, tuple[str, ...]]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from afflint.findings.finding import Span
 from afflint.findings.paths import Path
-from afflint.rendering.kustomize_origins import RenderedIdentity, identity_of
+from afflint.rendering.helm import ChartRendering
+from afflint.rendering.kustomize_origins import RenderedIdentity, SourceMap, identity_of
 from afflint.rendering.line_marks import Mark, add_marks, marks_in, read_template, templates_of
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of, is_leaf, leaves, value_at
-from afflint.rendering.value_keys import ChartFiles, Replacements, ValueKeys, values_in
+from afflint.rendering.value_keys import ValueKeys, values_in
 from afflint.source.repositories import is_inside
 from afflint.source.temporary_folders import temporary_folder
-from afflint.yaml.document import Document
+from afflint.yaml.document import Document, value_at_path
 from afflint.yaml.documents import read, split
 
 TEMPLATE = "template"
@@ -26,22 +28,22 @@ _FILE = re.compile(r"[\w.\-]+/[^\s:()\"]+")
 _SOURCE = re.compile(rb"(?m)^# Source: (\S+)")
 
 
-class ChartSourceMap:
+class ChartSourceMap(SourceMap):
     """The source map of one chart.
 
     ``own_lines``: what its own templates include from libraries beside it is at the line that includes it.
     """
 
-    def __init__(self, output: bytes, root_file: str, files: ChartFiles, texts: SourceTexts, *, own_lines: bool = False) -> None:
+    def __init__(self, output: bytes, rendering: ChartRendering, texts: SourceTexts, *, own_lines: bool = False) -> None:
         self._own_lines = own_lines
-        self._files = files
-        self._root_file = root_file
+        self._rendering = rendering
+        self._root_file = rendering.chart.root_file
         self._sources: list[str] = []
         self._own_values: list[str] = []
         self._plain = documents_of(output)
         self._template_files = _source_files(output)
         self._marked_documents: dict[int, Document] = self._with_marks()
-        self._keys = ValueKeys(self._plain, files, texts, self._own_values)
+        self._keys = ValueKeys(self._plain, rendering, texts, self._own_values)
 
     def place(self, document: int, _identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:
         """Return the key of a values file that sets the value at a path, if there is one, and the lines of templates that put it there."""
@@ -64,10 +66,6 @@ class ChartSourceMap:
         """Return the template and the innermost line that produced the value at a path; None if it is unknown."""
         marks = self.marks(document, path)
         return (self._sources[marks[0].file], marks[0].line) if marks else None
-
-    def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
-        """Return the identity: a template does not show another one."""
-        return identity
 
     def data(self, document: int) -> Any:
         """Return the data of a rendered document; None without such a document."""
@@ -122,11 +120,7 @@ class ChartSourceMap:
 
     def _literal_text(self, document: int, path: Path, *, key: bool) -> str:
         """Return the text of a template line that has the value at a path literally; "" if the value is not a string or an integer."""
-        plain = self._plain.get(document)
-        try:
-            value = path[-1] if key and path else value_at(plain.data, path) if plain is not None else None
-        except (LookupError, TypeError):
-            return ""
+        value = path[-1] if key and path else value_at_path(self.data(document), *path)
         return str(value) if type(value) in (str, int) else ""
 
     def _with_marks(self) -> dict[int, Document]:
@@ -136,7 +130,7 @@ class ChartSourceMap:
         for _ in range(_MOST_ROUNDS):
             with temporary_folder() as folder:
                 top = os.path.join(folder, "chart")
-                origin = self._files.copy(top)
+                origin = self._rendering.copy(top)
                 # Those of packed subcharts are in no file.
                 own = [each for each in templates_of(top) if os.path.isfile(origin(each))]
                 templates = [each for each in own if os.path.relpath(each, top) not in dropped]
@@ -149,7 +143,7 @@ class ChartSourceMap:
                         with open(path, "w", encoding="utf-8", newline="") as file:
                             file.write(add_marks(text, number, skipped.get(names[number], ())))
                 try:
-                    output = self._files.render(top, Replacements())
+                    output = self._rendering.render(top)
                 except RenderError as error:
                     blamed = {name for name in names for file in _FILE.findall(error.reason) if file.endswith(f"/{name}") or file == name}
                     if not blamed:
@@ -242,3 +236,57 @@ def line_place(file: str, number: int, word: str = "") -> SourcePlace:
         return SourcePlace(file, 0, Span(number, occurrences[0].start() + 1, number, occurrences[0].end() + 1), TEMPLATE, exact=True)
     start = len(line) - len(line.lstrip())
     return SourcePlace(file, 0, Span(number, start + 1, number, max(len(line.rstrip()), start + 1) + 1), TEMPLATE, exact=True)
+
+
+UNCHANGED = "unchanged"
+"""The kind of a place of a value that a downloaded chart has whatever the user sets."""
+
+
+class ChartDefaults:
+    """What a downloaded chart renders with its default values, which ``render`` returns."""
+
+    def __init__(self, render: Callable[[], bytes]) -> None:
+        self._render = render
+        self._known: dict[tuple[str, str, str], Any] | None = None
+
+    def marked(self, place: SourcePlace, identity: RenderedIdentity, path: Path, data: Any) -> SourcePlace:
+        """Return a place for the value at a path of an object: of the kind UNCHANGED if the chart has that value by default."""
+        try:
+            is_default = bool(value_at(data, path) == value_at(self._objects()[_without_namespace(identity)], path))
+        except (LookupError, TypeError):
+            return place
+        return replace(place, kind=UNCHANGED) if is_default else place
+
+    def _objects(self) -> dict[tuple[str, str, str], Any]:
+        if self._known is None:
+            try:
+                found = [each.data for each in documents_of(self._render()).values() if type(each.data) is dict]
+            except (OSError, RenderError):
+                found = []
+            self._known = {_without_namespace(identity_of(data)): data for data in found}
+        return self._known
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadedSourceMap(SourceMap):
+    """The source map of a chart that was downloaded, or that depends on such a chart.
+
+    ``folder`` holds the downloaded charts. What comes from there is at ``elsewhere``; ``defaults`` are those of a downloaded chart.
+    """
+
+    inner: ChartSourceMap
+    folder: str
+    elsewhere: SourcePlace
+    defaults: ChartDefaults | None
+
+    def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:
+        """Return the source positions of a rendered value, or of its key, that are in files of the user."""
+        found = [each for each in self.inner.place(document, identity, path, key=key) if not is_inside(each.file, self.folder)]
+        if found or self.defaults is None:
+            return tuple(found) or (self.elsewhere,)
+        return (self.defaults.marked(self.elsewhere, identity, path, self.inner.data(document)),)
+
+
+def _without_namespace(identity: RenderedIdentity) -> tuple[str, str, str]:
+    """Return what identifies an object in a chart, to whose objects Argo CD and Flux add a namespace."""
+    return identity.api_version, identity.kind, identity.name

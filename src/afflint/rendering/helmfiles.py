@@ -19,9 +19,9 @@ from afflint.rendering.application_sets import flatten
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.given_values import Inline, Setting, Written, merged
 from afflint.rendering.go_templates import Filled, TemplateBudget, TemplateError, fill
-from afflint.rendering.hints import Hint, Hints, RemoteObject, UnsupportedObject
+from afflint.rendering.hints import Declared, Hint, Hints, RemoteObject, UnsupportedObject
 from afflint.rendering.set_templates import NO_PARAMETERS, Parameters, has_placeholder
-from afflint.rendering.source_documents import SourceText, documents_of, value_at
+from afflint.rendering.source_documents import SourceText, documents_of, source_texts, value_at
 from afflint.source.files import read_regular
 from afflint.source.repositories import is_inside
 from afflint.source.sources import CHART
@@ -49,14 +49,7 @@ def add_helmfiles(found: Hints, paths: Iterable[str], boundary: Boundary) -> Non
             with suppress(OSError, UnicodeDecodeError):
                 text = read_regular(file, _LARGEST).decode("utf-8")
                 for each in _Helmfile(file, text, boundary).read():
-                    if isinstance(each, Hint):
-                        found.hints.append(each)
-                    elif isinstance(each, RemoteObject):
-                        found.remote.append(each)
-                    elif isinstance(each, str):
-                        found.values.add(each)
-                    else:
-                        found.unsupported.append(each)
+                    found.add(each)
 
 
 def _is_helmfile(path: str) -> bool:
@@ -67,14 +60,6 @@ def _is_helmfile(path: str) -> bool:
 
 class _UnsupportedError(Exception):
     """A template that cannot be filled."""
-
-    @classmethod
-    def of(cls, what: str, error: TemplateError) -> _UnsupportedError:
-        """Return the error for ``what`` has the template."""
-        if error.is_too_large:
-            return cls(f"{what} is too large to be filled at {quoted(error.action)}")
-        verb, reason = ("depends on", "known") if error.is_known else ("uses", "supported")
-        return cls(f"{what} {verb} {quoted(error.action)}, which is not {reason}")
 
 
 class _Environment(NamedTuple):
@@ -95,11 +80,18 @@ class _Environment(NamedTuple):
         written = {f"{prefix}.{key}": value for prefix in _PREFIXES for key, value in flat.items()}
         return self._replace(values=merged(self.values, values), parameters={**self.parameters, **written})
 
-    def filled(self, text: str, unknown: str | None = None, **others: Any) -> Filled:
-        """Return a template filled with the values, and with ``others``. Raises TemplateError."""
+    def filled(self, text: str, unknown: str | None = None, what: str = "its template", **others: Any) -> Filled:
+        """Return a template filled with the values, and with ``others``. Raises _UnsupportedError for ``what`` has the template."""
         environment = {"Name": self.name, "Values": self.values}
         data = {"Environment": environment, "Values": self.values, "StateValues": self.values, **others}
-        return fill(text, data, is_complete=self.is_complete, unknown=unknown, budget=self.budget)
+        try:
+            return fill(text, data, is_complete=self.is_complete, unknown=unknown, budget=self.budget)
+        except TemplateError as error:
+            action = quoted(error.action)
+            if error.is_too_large:
+                raise _UnsupportedError(f"{what} is too large to be filled at {action}") from None
+            verb, reason = ("depends on", "known") if error.is_known else ("uses", "supported")
+            raise _UnsupportedError(f"{what} {verb} {action}, which is not {reason}") from None
 
 
 _Item = TypeVar("_Item")
@@ -116,7 +108,7 @@ class _Helmfile:
         self._cuts: dict[str, None] = {}
         """What of the helmfile was not checked because it exceeds a limit."""
 
-    def read(self) -> Iterator[Hint | RemoteObject | UnsupportedObject | str]:
+    def read(self) -> Iterator[Declared]:
         """Yield what each release of each environment renders, and its values files; what several environments share is yielded once."""
         seen: set[object] = set()
         for each in self._each_release():
@@ -130,7 +122,7 @@ class _Helmfile:
         for cut in self._cuts:
             yield UnsupportedObject(self._title, f"{cut}, and the rest was not checked", self._file)
 
-    def _each_release(self) -> Iterator[Hint | RemoteObject | UnsupportedObject | str]:
+    def _each_release(self) -> Iterator[Declared]:
         try:
             environments = self._environments(self._parts())
         except _UnsupportedError as error:
@@ -139,7 +131,8 @@ class _Helmfile:
         count = 0
         for environment in environments:
             try:
-                documents, is_aligned = self._documents(environment)
+                filled = environment.filled(self._text, _UNKNOWN)
+                documents = self._read(filled.text)
             except _UnsupportedError as error:
                 suffix = "" if environment.name == _DEFAULT else f", {environment.name}"
                 yield UnsupportedObject(f"{self._title}{suffix}", str(error), self._file)
@@ -150,24 +143,13 @@ class _Helmfile:
                     if count > _MOST_RELEASES:
                         self._cuts[f"it has more than {_MOST_RELEASES:,} releases in its environments"] = None
                         return
-                    yield from self._release(map_at(release), number, environment, text if is_aligned else None)
+                    yield from self._release(map_at(release), number, environment, text if filled.is_aligned else None)
 
     def _first(self, items: Sequence[_Item], most: int, what: str) -> Sequence[_Item]:
         """Return the first ``most`` items of a list, and note if there are more."""
         if len(items) > most:
             self._cuts[f"it has more than {most} {what}"] = None
         return items[:most]
-
-    def _documents(self, environment: _Environment) -> tuple[list[SourceText], bool]:
-        """Return the documents of the helmfile for an environment, and whether their lines are those of the file.
-
-        Raises _UnsupportedError.
-        """
-        try:
-            filled = environment.filled(self._text, _UNKNOWN)
-        except TemplateError as error:
-            raise _UnsupportedError.of("its template", error) from None
-        return self._read(filled.text), filled.is_aligned
 
     def _read(self, filled: str) -> list[SourceText]:
         documents = documents_of(filled.encode("utf-8", "replace")).values()
@@ -182,9 +164,7 @@ class _Helmfile:
         for part in _PART.split(self._text):
             try:
                 found += self._read(_Environment(_DEFAULT, {}, False, self._budget).filled(part, _UNKNOWN).text)
-            except TemplateError as error:  # noqa: PERF203
-                problems.append(_UnsupportedError.of("its template", error))
-            except _UnsupportedError as error:
+            except _UnsupportedError as error:  # noqa: PERF203
                 problems.append(error)
         if problems and not any(map_at(each.data, "environments") for each in found):
             raise problems[0]
@@ -225,10 +205,9 @@ class _Helmfile:
         if file is None or file.endswith(_TEMPLATE):
             return []
         try:
-            data = read_regular(file, _LARGEST)
+            return source_texts(file, read_regular(file, _LARGEST))
         except OSError:
             return []
-        return [SourceText(file, each, each.index) for each in documents_of(data).values() if each.problem is None]
 
     def _existing(self, name: str) -> str | None:
         """Return the real path of a file or folder of the repository; None if it does not exist."""
@@ -239,9 +218,7 @@ class _Helmfile:
 
     # Releases.
 
-    def _release(
-        self, data: Mapping[str, Any], number: int, environment: _Environment, text: SourceText | None
-    ) -> Iterator[Hint | RemoteObject | UnsupportedObject | str]:
+    def _release(self, data: Mapping[str, Any], number: int, environment: _Environment, text: SourceText | None) -> Iterator[Declared]:
         own = {"Name": text_at(data, "name"), "Namespace": text_at(data, "namespace")}
         release = _filled_data(data, environment, own)
         name, chart = text_at(release, "name"), text_at(release, "chart")
@@ -303,10 +280,7 @@ class _Helmfile:
             text = read_regular(file, _LARGEST).decode("utf-8")
         except (OSError, UnicodeDecodeError):
             return
-        try:
-            filled = environment.filled(text)
-        except TemplateError as error:
-            raise _UnsupportedError.of(f"its values file {quoted(os.path.basename(file))}", error) from None
+        filled = environment.filled(text, what=f"its values file {quoted(os.path.basename(file))}")
         for document in documents_of(filled.text.encode("utf-8", "replace")).values():
             if type(document.data) is dict:
                 written = Written(SourceText(file, document, document.index), (), environment.parameters, text)
@@ -322,7 +296,7 @@ def _filled_text(text: str, environment: _Environment, **others: Any) -> str:
     """Return a text with its templates filled; as it is if that is not possible."""
     try:
         return environment.filled(text, **others).text
-    except TemplateError:
+    except _UnsupportedError:
         return text
 
 

@@ -140,6 +140,19 @@ class Hints(NamedTuple):
     values: set[str]
     sources: list[FluxSource]
 
+    def add(self, declared: Declared) -> None:
+        """Add what an object declares."""
+        if isinstance(declared, Hint):
+            self.hints.append(declared)
+        elif isinstance(declared, UnsupportedObject):
+            self.unsupported.append(declared)
+        elif isinstance(declared, RemoteObject):
+            self.remote.append(declared)
+        elif isinstance(declared, FluxSource):
+            self.sources.append(declared)
+        else:
+            self.values.add(declared)
+
     @classmethod
     def none(cls) -> Hints:
         """Return hints to which others can be added."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -53,7 +53,7 @@ class KustomizeChartMap:
     downloaded: Mapping[str, str]
     downloads: str
     top: str
-    _known: dict[str, list[_ChartInBuild]] | None = None
+    _known: dict[str, list[_ChartInBuild]] = field(default_factory=dict)
 
     def places(self, file: str, identity: RenderedIdentity, data: Any, path: Path, *, key: bool) -> tuple[SourcePlace, ...]:
         """Return the sources of a value of an object that a chart rendered; ``data`` is the object, and ``file`` declares the charts.
@@ -76,7 +76,6 @@ class KustomizeChartMap:
         return (found[0][2].naming,) if found else ()
 
     def _charts_in(self, file: str) -> list[_ChartInBuild]:
-        self._known = {} if self._known is None else self._known
         if file not in self._known:
             self._known[file] = [chart for text in self.texts.of(file) for chart in self._charts_of(text)]
         return self._known[file]

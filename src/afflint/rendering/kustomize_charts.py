@@ -80,7 +80,9 @@ class ChartDeclarations(NamedTuple):
             paths = [text_at(self.data, _GLOBALS, "chartHome"), text_at(entry, "valuesFile"), *texts_at(entry, "additionalValuesFiles")]
             yield from (f"{quoted(each)} is an absolute path" for each in paths if os.path.isabs(each))  # Not in the copy.
             yield from (f"{quoted(each)} is a URL, from which afflint takes no values" for each in paths if _URL.match(each))
-            outside = [each for each in (chart.folder, *chart.values) if not _is_twice_inside(each, top)]
+            outside = [
+                each for each in (chart.folder, *chart.values) if not (is_inside(each, top) and is_inside(os.path.realpath(each), top))
+            ]
             yield from (f"{quoted(os.path.relpath(each, self.folder))} is outside the repository" for each in outside)
             if chart.is_here and not outside:
                 yield from self._links(chart, top)
@@ -93,11 +95,6 @@ class ChartDeclarations(NamedTuple):
             return
         if link is not None:
             yield f"{quoted(os.path.relpath(link, self.folder))} in the chart is a link to a file outside the repository"
-
-
-def _is_twice_inside(path: str, top: str) -> bool:
-    """Return whether a path is inside a folder both before and after its links are followed."""
-    return is_inside(path, top) and is_inside(os.path.realpath(path), top)
 
 
 def is_generator(data: Mapping[str, Any]) -> bool:

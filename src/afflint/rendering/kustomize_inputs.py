@@ -8,9 +8,8 @@ from afflint.findings.coverage import NEEDS_NETWORK
 from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.rendering.chart_downloads import ChartDownloads, chart_reference
-from afflint.rendering.kustomize_charts import KustomizeChart
 from afflint.rendering.programs import RenderError, network_reason, without_credentials
-from afflint.rendering.references import BASES, BuildInputs, Loads, build_inputs, is_remote
+from afflint.rendering.references import BASES, BuildInputs, build_inputs, is_remote
 from afflint.rendering.remote_bases import remote_bases
 from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.source_documents import SourcePlace, SourceTexts
@@ -48,49 +47,17 @@ class KustomizeInputs:
         self.bases: dict[str, FetchedBase] = {}
         """The bases that were fetched, by the texts that name them."""
         self._failures: dict[str, RenderError] = {}
-        self._inputs = [own]
-        self._fetch_bases(own)
+        self.reads = own.with_others(self._fetched_bases(own))
+        """What the kustomizations of the folders and bases load."""
         self.charts: dict[str, str] = {}
         """The folders of the charts that were fetched, by those in which kustomize looks for them."""
         self._fetch_charts()
 
     @property
-    def has_remote(self) -> bool:
-        """Whether a kustomization names something in another place."""
-        return any(each.remote for each in self._inputs)
-
-    @property
-    def has_charts(self) -> bool:
-        """Whether a kustomization renders a chart."""
-        return any(each.has_charts for each in self._inputs)
-
-    @property
-    def is_predictable(self) -> bool:
-        """Whether no kustomization generates the configuration of another."""
-        return all(each.is_predictable for each in self._inputs)
-
-    @property
-    def leaves_folders(self) -> bool:
-        """Whether a kustomization loads files that are not in its folder."""
-        return any(each.leaves_folders for each in self._inputs)
-
-    @property
-    def absolute(self) -> list[str]:
-        """The absolute paths that kustomizations may name."""
-        return [path for loads in self.loads for path in loads.absolute]
-
-    @property
-    def loads(self) -> list[Loads]:
-        """What each kustomization loads from its repository."""
-        return [loads for each in self._inputs for loads in each.loads]
-
-    @property
     def left_out(self) -> dict[str, str]:
         """What the build has to do without, as messages show it, with the reason."""
-        fetched = {
-            each.charts_elsewhere[folder].shown for each in self._inputs for folder in each.charts_elsewhere if folder in self.charts
-        }
-        names = dict.fromkeys(each for inputs in self._inputs for found in inputs.remote.values() for each in found)
+        fetched = {chart.shown for folder, chart in self.reads.charts_elsewhere.items() if folder in self.charts}
+        names = dict.fromkeys(each for found in self.reads.remote.values() for each in found)
         missing = [each for each in names if each not in self.bases and each not in fetched]
         reasons = {each: self._failures[each].reason if each in self._failures else NEEDS_NETWORK for each in missing}
         return {without_credentials(each): reason for each, reason in reasons.items()}
@@ -112,8 +79,9 @@ class KustomizeInputs:
             place = _naming(base.named_by, text, texts)
         return place
 
-    def _fetch_bases(self, own: BuildInputs) -> None:
-        waiting = [own]
+    def _fetched_bases(self, own: BuildInputs) -> list[BuildInputs]:
+        """Fetch bases, and those that they name, and return what they load."""
+        waiting, found = [own], list[BuildInputs]()
         for _ in range(_MOST_ROUNDS):
             added = []
             for here, text in [pair for each in waiting for pair in self._bases_of(each)]:
@@ -122,10 +90,11 @@ class KustomizeInputs:
                         added.append(self._fetch(here, text))
                     except RenderError as error:
                         self._failures[text] = error
-            self._inputs += added
+            found += added
             waiting = added
         for _, text in [pair for each in waiting for pair in self._bases_of(each)]:
             self._failures.setdefault(text, RenderError(f"more than {_MOST_ROUNDS} bases name each other"))
+        return found
 
     def _bases_of(self, inputs: BuildInputs) -> Iterator[tuple[Kustomization, str]]:
         """Yield the bases in other places, with the kustomizations that name them."""
@@ -160,22 +129,13 @@ class KustomizeInputs:
             return self._downloads.folder_of(others[0])
 
     def _fetch_charts(self) -> None:
-        wanted = {folder: chart for each in self._inputs for folder, chart in each.charts_elsewhere.items()}
-        for folder, chart in wanted.items() if self._downloads is not None else ():
-            found = _unpacked(self._downloads, chart)
-            if isinstance(found, RenderError):
-                self._failures.setdefault(chart.shown, found)
-            else:
-                self.charts[folder] = found
-
-
-def _unpacked(downloads: ChartDownloads | None, chart: KustomizeChart) -> str | RenderError:
-    """Return the folder of a chart, or why it could not be fetched."""
-    assert downloads is not None
-    try:
-        return downloads.unpacked(chart_reference(chart.repository, chart.name, chart.version))
-    except RenderError as error:
-        return error
+        if self._downloads is None:
+            return
+        for folder, chart in self.reads.charts_elsewhere.items():
+            try:
+                self.charts[folder] = self._downloads.unpacked(chart_reference(chart.repository, chart.name, chart.version))
+            except RenderError as error:  # noqa: PERF203
+                self._failures.setdefault(chart.shown, error)
 
 
 def _naming(here: Kustomization, text: str, texts: SourceTexts) -> SourcePlace:

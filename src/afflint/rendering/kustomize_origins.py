@@ -60,8 +60,8 @@ class SourceMap(Protocol):
         ...
 
     def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
-        """Return the identity of a rendered object in its source; None if it is unknown."""
-        ...
+        """Return the identity of a rendered object in its source; None if it is unknown. A template does not show another one."""
+        return identity
 
 
 def identity_of(data: Mapping[str, Any]) -> RenderedIdentity:
@@ -180,10 +180,7 @@ class Origins:
         path = () if built is None else self._built_path(built, path)
         if built is None or not path:
             return ""
-        try:
-            value = path[-1] if key else value_at(built.data, path)
-        except (LookupError, TypeError):
-            return ""
+        value = path[-1] if key else value_at_path(built.data, *path)
         return value if type(value) is str else ""
 
     def _built_path(self, built: _BuiltObject, path: Path) -> Path:
@@ -230,7 +227,9 @@ class Origins:
     def _in_origin(self, built: _BuiltObject, path: Path, value: Any) -> _Hit | None:
         if not built.origin:
             by_patch = self._in_patches(built, _Step(built.generator, ""), path, value, named=False)
-            return next(by_patch, next(self._in_generators(built, path, value), None))
+            text = self._kustomization(_Step(built.generator, "")) if len(path) == _OF_DATA else None
+            set_by = () if text is None else _entries_that_set(text, lambda name: self._is_name(built, name), path[1], value)
+            return next(by_patch, None) or next((_Hit(text, entry, "generator", 0) for entry in set_by if text is not None), None)
         found = self._object(built)
         if found is None:
             return None
@@ -308,7 +307,10 @@ class Origins:
     def _copied(self, replacement: replacing.Replacement, below: Path, value: Any, *, is_part: bool) -> Iterator[_Hit]:
         """Yield where the source of a replacement is written, if its value at the path ``below`` is this one, or a part of it."""
         for built in self._objects.values() if replacement.source else ():
-            start = replacement.source_path(built.data) if self._is_source(built, replacement.source) else None
+            name = replacement.source.get("name")
+            # The name of a generated object has a suffix.
+            is_source = self._is_target(built, {**replacement.source, "name": None}) and (not name or self._is_name(built, name))
+            start = replacement.source_path(built.data) if is_source else None
             path = () if start is None else (*start, *below)
             try:
                 found = value_at(built.data, path)
@@ -322,18 +324,6 @@ class Origins:
             self._followed.discard((built.identity, path))
             if hit is not None:
                 yield hit._replace(kind=_COPIED, depth=0, key_path=None)
-
-    def _is_source(self, built: _BuiltObject, source: Mapping[str, Any]) -> bool:
-        """Return whether an object may be the source of a replacement. The name of a generated object has a suffix."""
-        name = source.get("name")
-        return self._is_target(built, {**source, "name": None}) and (not name or self._is_name(built, name))
-
-    def _in_generators(self, built: _BuiltObject, path: Path, value: Any) -> Iterator[_Hit]:
-        """Yield the entries of the generator of a ConfigMap or Secret that set the value at a path."""
-        text = self._kustomization(_Step(built.generator, ""))
-        if text is not None and len(path) == _OF_DATA:
-            for entry in _entries_that_set(text, lambda name: self._is_name(built, name), path[1], value):
-                yield _Hit(text, entry, "generator", 0)
 
     # Patches.
 
@@ -510,7 +500,7 @@ def _by_operations(patch: SourceText, rendered: Any, path: Path, value: Any) -> 
     for number, operation in reversed(list(enumerate(patch.data))):
         if type(operation) is not dict or operation.get("op") not in ("add", "replace") or "value" not in operation:
             continue
-        pointer = _pointer(operation.get("path"))
+        pointer = [each.replace("~1", "/").replace("~0", "~") for each in text_at(operation, "path").split("/")[1:]]
         if len(pointer) > len(path) or not all(map(_may_match, pointer, path)):
             continue
         above, below = path[: len(pointer)], path[len(pointer) :]
@@ -524,12 +514,6 @@ def _by_operations(patch: SourceText, rendered: Any, path: Path, value: Any) -> 
         else:
             partial.append(hit)
     yield from partial
-
-
-def _pointer(text: Any) -> tuple[str, ...]:
-    if type(text) is not str:
-        return ()
-    return tuple([each.replace("~1", "/").replace("~0", "~") for each in text.split("/")[1:]])
 
 
 def _may_match(pointer_step: str, step: str | int) -> bool:

@@ -79,6 +79,15 @@ class BuildInputs(NamedTuple):
     charts_elsewhere: Mapping[str, KustomizeChart]
     loads: tuple[Loads, ...] = ()
 
+    def with_others(self, others: Iterable[BuildInputs]) -> BuildInputs:
+        """Return what this build and others load together."""
+        every = (self, *others)
+        remote = {folder: found for each in every for folder, found in each.remote.items()}
+        elsewhere = {folder: chart for each in every for folder, chart in each.charts_elsewhere.items()}
+        loads = tuple([loads for each in every for loads in each.loads])
+        has_charts, is_predictable = any(each.has_charts for each in every), all(each.is_predictable for each in every)
+        return BuildInputs(self.rejections, remote, has_charts, is_predictable, elsewhere, loads)
+
     @property
     def leaves_folders(self) -> bool:
         """Whether a kustomization loads files that are not in its folder, which kustomize does not allow by default."""

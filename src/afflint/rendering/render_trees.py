@@ -64,7 +64,7 @@ class RenderTrees:
                     self._trees[top] = self._new_tree(top)
             built = BuildTree({top: self._trees[top].folder for top in tops})
             try:
-                for each in inputs.loads:
+                for each in inputs.reads.loads:
                     self._write(self._trees[built.top(each.kustomization.folder)], built, inputs, each)
                 for folder, chart in inputs.charts.items():
                     self._trees[built.top(folder)].add_chart(folder, chart, self._copy_chart)
@@ -96,7 +96,7 @@ class RenderTrees:
             base = bases.get(text)
             return None if base is None else os.path.relpath(built.of(base), built.of(here.folder)).replace(os.sep, "/")
 
-        is_incomplete = inputs.has_remote or here.is_component  # The objects of a component are those of others.
+        is_incomplete = bool(inputs.reads.remote) or here.is_component  # The objects of a component are those of others.
         data = _without_remote(here, inputs.charts, path_of, is_incomplete=is_incomplete)
         data = _without_values(data, here.folder, inputs.charts) if self._by_default else data
         name = NAMES[0] if here.is_generated else os.path.basename(here.file)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +14,12 @@ from afflint.findings.finding import Span
 from afflint.findings.paths import Path, Step
 from afflint.findings.patterns import PatternError, matches_all
 from afflint.source.files import read_regular
+from afflint.source.sources import is_template
 from afflint.yaml.document import Document
 from afflint.yaml.documents import read, split, to_utf8
 from afflint.yaml.object_fields import kind_of
 
-_LARGEST = 16 << 20
+_LARGEST, _LARGEST_MANIFEST = 16 << 20, 1 << 20
 # Fields that identify the items of a list when items are merged, or move because others are added.
 _ITEM_KEYS = ("name", "key", "topologyKey", "mountPath", "containerPort", "port", "ip", "devicePath")
 _SCALARS = (str, int, float, bool, type(None))
@@ -157,6 +159,21 @@ def _documents(file: str) -> Iterator[SourceText]:
             index += 1
             if document.problem is None:
                 yield SourceText(file, document, document.index)
+
+
+def source_texts(file: str, data: bytes) -> list[SourceText]:
+    """Return the documents in the content of a file that can be parsed."""
+    return [SourceText(file, each, each.index) for each in documents_of(data).values() if each.problem is None]
+
+
+def files_with(paths: Iterable[str], *words: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the real paths and the contents of the files that have one of some words, without templates and very large files."""
+    for path in paths:
+        file = os.path.realpath(path)
+        with suppress(OSError):
+            data = b"" if is_template(path) else read_regular(file, _LARGEST_MANIFEST)
+            if any(word in data for word in words):
+                yield file, data
 
 
 def documents_of(output: bytes) -> dict[int, Document]:

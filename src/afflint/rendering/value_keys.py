@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -17,6 +17,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.helm_values import embedded_constraints
 from afflint.rendering.given_values import VALUE, Inline, Setting
+from afflint.rendering.helm import ChartRendering, Replacements
 from afflint.rendering.programs import RenderError
 from afflint.rendering.set_templates import has_placeholder, literal_pieces, without_actions
 from afflint.rendering.source_documents import (
@@ -33,7 +34,7 @@ from afflint.rendering.source_documents import (
 from afflint.source.files import read_regular
 from afflint.source.sources import SCHEMA, VALUES
 from afflint.source.temporary_folders import temporary_folder
-from afflint.yaml.document import Document
+from afflint.yaml.document import Document, value_at_path
 
 _MOST_TRIALS = 24
 """The highest number of times that a chart is rendered to find keys of values."""
@@ -43,33 +44,6 @@ _MOST_ABOVE, _MOST_LEAVES, _MOST_BESIDE = 4, 64, 4
 _MOST_AT_ONCE = 32
 _EVERYWHERE: tuple[Any, ...] = (True, "", 0, 1, "true", "false")
 """Common values: for them, only keys with the name of the rendered field are tried."""
-
-
-class Replacements(NamedTuple):
-    """What a chart is rendered with instead of its values: values files by path, and inline values and settings by number."""
-
-    files: Mapping[str, str] = {}
-    inline: Mapping[int, Any] = {}
-    settings: Mapping[int, str] = {}
-
-
-Rendering = Callable[[str, Replacements], bytes]
-"""Renders the copy of a chart in a folder, with replacements for values. Raises RenderError."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChartFiles:
-    """The inputs of a rendered chart."""
-
-    copy: Callable[[str], Callable[[str], str]]
-    """Copy the chart into a folder, and return a function that maps a file of the copy to its original."""
-    render: Rendering
-    values: tuple[str, ...]
-    """The values files that are passed to Helm; the last one takes precedence."""
-    inline: tuple[Inline, ...] = ()
-    """Values that override the values files; the last ones take precedence."""
-    settings: tuple[Setting, ...] = ()
-    """Options that override all other values."""
 
 
 class InlineText(NamedTuple):
@@ -108,9 +82,10 @@ class ValueKey(NamedTuple):
 class ValueKeys:
     """The keys of values for the output of one chart. ``own_files`` are the values files of the chart and its subcharts."""
 
-    def __init__(self, documents: Mapping[int, Document], files: ChartFiles, texts: SourceTexts, own_files: Sequence[str]) -> None:
+    def __init__(self, documents: Mapping[int, Document], rendering: ChartRendering, texts: SourceTexts, own_files: Sequence[str]) -> None:
         self._documents = documents
-        self._files = files
+        self._rendering = rendering
+        self._chart = rendering.chart
         self._texts = texts
         self._own_files = own_files
         self._trials = 0
@@ -172,12 +147,12 @@ class ValueKeys:
 
     def _candidates(self, value: Any, is_like: Callable[[Any, Any], bool] = same) -> list[ValueKey]:
         """Return the keys that have this value."""
-        settings = [each for each in reversed(self._files.settings) if each.written is not None and is_like(each.value, value)]
+        settings = [each for each in reversed(self._chart.settings) if each.written is not None and is_like(each.value, value)]
         found = [ValueKey(each, each.path) for each in settings]
-        for inline in reversed(self._files.inline):
+        for inline in reversed(self._chart.inline):
             found += [each for each in _keys_in(inline, value, is_like) if inline.is_at(each.path)]
             found += [key for each in _texts_in(inline) for key in _keys_in(each, value, is_like)]
-        for file in self._values_files():
+        for file in (*map(os.path.realpath, reversed(self._chart.values)), *self._own_files):
             for text in (*self._texts.of(file), *self._inside(file)):
                 found += _keys_in(text, value, is_like)
         return found
@@ -187,10 +162,6 @@ class ValueKeys:
         if file not in self._embedded:
             self._embedded[file] = [each for text in self._texts.of(file) for each in _yaml_in(text)]
         return self._embedded[file]
-
-    def _values_files(self) -> list[str]:
-        """Return the values files that are passed to Helm, and those of the chart and its subcharts."""
-        return [*map(os.path.realpath, reversed(self._files.values)), *self._own_files]
 
     def _appearing(self, document: int, path: Path, value: Any, candidates: Sequence[ValueKey]) -> ValueKey | None:
         """Return the key that appears at a path if the value of each of the candidates is replaced by another unique value."""
@@ -204,10 +175,7 @@ class ValueKeys:
         except (RenderError, OSError):
             return None
         parsed = documents_of(output).get(document)
-        try:
-            shown = None if parsed is None else value_at(parsed.data, path)
-        except (LookupError, TypeError):
-            return None
+        shown = None if parsed is None else value_at_path(parsed.data, *path)
         shown = shown.casefold() if type(shown) is str else shown
         return next((each for each, token in zip(candidates, tokens, strict=True) if same(token, shown)), None)
 
@@ -222,24 +190,24 @@ class ValueKeys:
             if isinstance(origin, SourceText):
                 by_file.setdefault(origin.file, []).append((origin.place(each.path, "").span, str(token)))
             elif isinstance(origin, Inline):
-                number = _number_of(origin, self._files.inline)
+                number = _number_of(origin, self._chart.inline)
                 inline[number] = _replace_value(inline.get(number, origin.values), each.path, token)
             elif isinstance(origin, InlineText):
                 span = origin.inner.document.locate(each.path)
-                in_texts.setdefault((_number_of(origin.inline, self._files.inline), origin.path), []).append((span, str(token)))
+                in_texts.setdefault((_number_of(origin.inline, self._chart.inline), origin.path), []).append((span, str(token)))
             else:
-                settings[_number_of(origin, self._files.settings)] = str(token)
+                settings[_number_of(origin, self._chart.settings)] = str(token)
         for (number, path), changes in in_texts.items():
-            values = inline.get(number, self._files.inline[number].values)
+            values = inline.get(number, self._chart.inline[number].values)
             inline[number] = _replace_value(values, path, replace_spans(value_at(values, path), changes))
         with temporary_folder() as folder:
             top = os.path.join(folder, "chart")
-            origin_of = self._files.copy(top)
+            origin_of = self._rendering.copy(top)
             _remove_schemas(top)
             replaced: dict[str, str] = {}
             for number, (file, changes) in enumerate(by_file.items()):
                 changed = replace_spans(read_regular(file, 1 << 24).decode("utf-8"), changes)
-                if file in map(os.path.realpath, self._files.values):
+                if file in map(os.path.realpath, self._chart.values):
                     copy = os.path.join(folder, f"values-{number}.yaml")
                     replaced[file] = copy
                 else:
@@ -248,7 +216,7 @@ class ValueKeys:
                         continue
                 with open(copy, "w", encoding="utf-8", newline="") as written:
                     written.write(changed)
-            return self._files.render(top, Replacements(replaced, inline, settings))
+            return self._rendering.render(top, Replacements(replaced, inline, settings))
 
 
 def _keys_in(origin: SourceText | Inline | InlineText, value: Any, is_like: Callable[[Any, Any], bool]) -> list[ValueKey]:
@@ -302,10 +270,7 @@ def _texts_in(inline: Inline) -> Iterator[InlineText]:
 
 def _counterpart_of(key: ValueKey, around: Any, rest: Path, value: Any) -> ValueKey | None:
     """Return where a value is in the copy of the values ``around`` it at a path of a document; None if something else is there."""
-    try:
-        source = value_at(key.origin.data, key.path)
-    except (LookupError, TypeError):
-        return None
+    source = value_at_path(key.origin.data, *key.path)
     other = counterpart(source, around, rest)
     if other is None:
         return None
