@@ -18,7 +18,7 @@ LAYERS = (
     {"afflint", "distribution", "resources", "findings"},
     {"yaml"},
     {"kube", "source"},
-    {"admission", "constraints", "pools", "programs"},
+    {"admission", "charts", "constraints", "pools", "programs"},
     {"policies", "scheduler"},
     {"config", "controllers"},
     {"rendering", "index"},

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+import yaml
+from afflint.charts.values import constraints_in_values
 from afflint.checks.registry import rules
 from afflint.kube.custom_resources import CustomWorkload
-from afflint.kube.helm_values import constraints_in_values
 from afflint.pipeline.map_step import Checker, default_settings
 from afflint.yaml import documents, prefilter
 from afflint.yaml.documents import Document

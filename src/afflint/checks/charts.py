@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from afflint.charts.catalogue import matches_path
+from afflint.charts.pod_labels import OwnLabels, default_of_pod, labels_at_place, labels_of_release, user_labels
+from afflint.charts.releases import ChartRelease, release_of
 from afflint.checks.admission.wrong_types import wrong_type_message
 from afflint.checks.affinity import contradictory_requirements as contradictions
 from afflint.checks.match import Match, Target, moving, renaming
@@ -13,9 +16,6 @@ from afflint.findings.edits import SymbolicEdit
 from afflint.findings.paths import Path, Step, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.findings.similarity import is_likely_typo
-from afflint.kube.chart_pods import OwnLabels, default_of_pod, labels_at_place, labels_of_release, user_labels
-from afflint.kube.chart_releases import ChartRelease, release_of
-from afflint.kube.charts import matches_path
 from afflint.kube.constraints import PREFERRED, REQUIRED, ShapedValue
 from afflint.kube.custom_resources import KINDS_WITH_VALUES, CustomWorkload, value_at
 from afflint.kube.kinds import EACH, part_types

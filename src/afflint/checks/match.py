@@ -8,8 +8,8 @@ from afflint.findings.paths import Path, Step
 from afflint.kube import NEWEST
 
 if TYPE_CHECKING:
+    from afflint.charts.sources import ChartSource
     from afflint.findings.edits import SymbolicEdit
-    from afflint.kube.chart_sources import ChartSource
 
 
 class Target(NamedTuple):

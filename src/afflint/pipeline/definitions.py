@@ -18,8 +18,8 @@ from afflint.source.sources import Source, is_template, read_bytes
 from afflint.yaml import documents, prefilter
 
 if TYPE_CHECKING:
+    from afflint.charts.sources import ChartSource
     from afflint.kube.catalogue import CustomKind
-    from afflint.kube.chart_sources import ChartSource
 
 _Result = TypeVar("_Result")
 _CustomKindName = tuple[str, str]
@@ -91,7 +91,7 @@ def _with_chart_sources(files: Files, settings: MapSettings, signs: Sequence[Def
     defining = [source for source, each in zip(files.sources, signs, strict=True) if each.chart_sources]
     if not defining or not any(b"HelmRelease" in each.kinds for each in signs):
         return settings
-    from afflint.kube.chart_sources import merged_sources
+    from afflint.charts.sources import merged_sources
 
     sources = merged_sources(each for source in defining for each in reader.chart_sources(source))
     return settings._replace(target=settings.target._replace(chart_sources=sources))
@@ -152,7 +152,7 @@ class DefinitionReader:
 
     def chart_sources(self, source: Source) -> tuple[ChartSource, ...]:
         """Return the sources of charts that a file defines."""
-        from afflint.kube.chart_sources import chart_sources_in
+        from afflint.charts.sources import chart_sources_in
 
         return self._read(("charts",), source, lambda data: tuple(chart_sources_in(data)), ())
 

@@ -233,7 +233,7 @@ class Checker:
         """Yield what is found in each named template with constraints."""
         if b"define" not in data:
             return
-        from afflint.kube.helm_values import constraints_in_named_templates
+        from afflint.charts.values import constraints_in_named_templates
 
         for (document, template), workloads in constraints_in_named_templates(data.decode("utf-8")):
             matches = [(each, *match) for each in workloads for match in self._matches_of(each, template, grows=True)]
@@ -355,7 +355,7 @@ class Checker:
 
     def _values(self, name: str, data: bytes) -> "Iterator[_DocumentResult]":
         """Yield the results of the documents with constraints in a values file of a chart."""
-        from afflint.kube.helm_values import constraints_in_values
+        from afflint.charts.values import constraints_in_values
         from afflint.kube.shapes import mentions_placement
 
         if not mentions_placement(data) or prefilter.in_template_folder(name):
@@ -376,7 +376,7 @@ class Checker:
         is_values = any(each in document.raw_bytes for each in _TEXT_OF_VALUES)
         if not is_values and not any(each in document.raw_bytes for each in _TEXT_OF_CONSTRAINTS):
             return
-        from afflint.kube.helm_values import constraints_in_values, embedded_constraints, embedded_values
+        from afflint.charts.values import constraints_in_values, embedded_constraints, embedded_values
 
         values = [*embedded_values(document)] if is_values else []
         constraints = [*embedded_constraints(document)]
@@ -578,7 +578,7 @@ _OF_TEXTS = (b"ConfigMap", b"Secret")
 
 
 def _holds_values_file(piece: bytes) -> bool:
-    """Return whether a ConfigMap or a Secret may contain a values file of a chart with constraints, see ``kube.helm_values``."""
+    """Return whether a ConfigMap or a Secret may contain a values file of a chart with constraints, see ``charts.values``."""
     if b"values" not in piece or not (b".yaml: |" in piece or b".yml: |" in piece):
         return False
     from afflint.kube.shapes import mentions_placement

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from afflint.charts.sources import last_part
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
-from afflint.kube.chart_sources import last_part
 from afflint.rendering.chart_downloads import OCI, PublishedChart, chart_reference, is_exact
 from afflint.rendering.git_downloads import GitFolder, git_folder
 from afflint.rendering.programs import RenderError

@@ -12,10 +12,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from afflint.charts.values import embedded_constraints
 from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.helm_values import embedded_constraints
 from afflint.rendering.given_values import VALUE, Inline, Setting
 from afflint.rendering.helm import ChartRendering, Replacements
 from afflint.rendering.programs import RenderError

@@ -73,8 +73,8 @@ def _stays_scalar(workload: Workload, path: Path, target: Target) -> bool:
     This is certain at verified places. Elsewhere it is likely for the labels of a node, which nearly every chart writes as they are; a name
     without a domain may be a word of the chart instead, as in ``enabled: true``.
     """
+    from afflint.charts.releases import is_in_values
     from afflint.checks.verified_places import verified_places
-    from afflint.kube.chart_releases import is_in_values
     from afflint.kube.custom_resources import CustomWorkload
 
     verified = verified_places(workload, target)

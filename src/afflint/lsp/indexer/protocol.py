@@ -11,11 +11,11 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from afflint.charts.sources import ChartSource
 from afflint.findings.codec import Codec
 from afflint.findings.finding import NO_FILE, FileId, Finding, Found, Identity, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.catalogue import CustomKind
-from afflint.kube.chart_sources import ChartSource
 from afflint.lsp.capabilities import Client
 from afflint.lsp.folder_config import CommandLineConfig
 from afflint.pipeline.baseline import BaselineEntry

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from afflint.kube.chart_sources import ChartSource, chart_sources_in, major_of, merged_sources
-from afflint.kube.charts import VersionRange, chart_of
+from afflint.charts.catalogue import VersionRange, chart_of
+from afflint.charts.sources import ChartSource, chart_sources_in, major_of, merged_sources
 from shared_material import shared
 
 ROOT = Path(__file__).parents[2]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from afflint.charts.catalogue import KnownChart, VersionRange, chart_of
+from afflint.charts.sources import ChartSource, last_part, major_of
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.chart_sources import ChartSource, last_part, major_of
-from afflint.kube.charts import KnownChart, VersionRange, chart_of
 from afflint.kube.custom_resources import CustomWorkload
 from afflint.yaml.document import list_at, map_at
 from afflint.yaml.object_fields import group_of, kind_of, name_of

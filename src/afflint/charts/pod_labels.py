@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from afflint.charts.catalogue import ChartPods, VersionRange, matches_path
+from afflint.charts.releases import ChartRelease
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.added_labels import OF_ANY_POD, is_one_of
 from afflint.kube.catalogue import custom_kind_of
-from afflint.kube.chart_releases import ChartRelease
-from afflint.kube.charts import ChartPods, VersionRange, matches_path
 from afflint.kube.kinds import EACH
 from afflint.kube.selectors import Requirement, Selector, is_met
 from afflint.yaml.document import map_at, value_at_path
