@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import yaml
 from afflint.charts.values import constraints_in_values
 from afflint.checks.registry import rules
 from afflint.kube.custom_resources import CustomWorkload

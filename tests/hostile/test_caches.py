@@ -12,7 +12,7 @@ from under_limits import Afflint
 from afflint.pipeline.cache import Cache
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.results import ResultEntry
-from afflint.rendering.chart_cache import ChartCache, DamagedArchiveError
+from afflint.rendering.chart_archives import ChartCache, DamagedArchiveError
 from afflint.source import folders
 from git_history import History
 

@@ -17,7 +17,7 @@ from afflint.findings.finding import Span
 from afflint.findings.paths import Path as Steps
 from afflint.rendering.helm import Chart, ChartRendering, Charts
 from afflint.rendering.helm_origins import ChartSourceMap
-from afflint.rendering.kustomize import build_annotated, build_kustomization
+from afflint.rendering.kustomize_builds import build_annotated, build_kustomization
 from afflint.rendering.kustomize_origins import Origins, identity_of
 from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ProgramRunner, RenderError

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from afflint.rendering import chart_cache
-from afflint.rendering.chart_cache import ChartCache, DamagedArchiveError
+from afflint.rendering import chart_archives
+from afflint.rendering.chart_archives import ChartCache, DamagedArchiveError
 from command_line import exit_code
 from rendering.chart_servers import Server, packed, serving
 from rendering.real_tools import on_path
@@ -378,7 +378,7 @@ def test_the_cache_deletes_what_was_not_used_for_the_longest_time(tmp_path: Path
 
 
 def test_the_index_of_the_cache_has_a_maximum_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chart_cache, "_MOST_OF_INDEX", 250)
+    monkeypatch.setattr(chart_archives, "_MOST_OF_INDEX", 250)
     kept = ChartCache(str(tmp_path))
     for name in "abcd":
         kept.keep([name], name.encode())

@@ -254,7 +254,10 @@ class ArgoCluster(NamedTuple):
 
 
 class ArgoClusters:
-    """The clusters in some files, which are read when they are asked for."""
+    """The clusters that Secrets in some files declare, which are read when they are asked for.
+
+    After ``GenerateParams`` of github.com/argoproj/argo-cd/applicationset/generators (cluster.go), and Generators-Cluster.md of its manual.
+    """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths

@@ -12,11 +12,11 @@ from typing import Any
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.rendering.application_sets import CLUSTERS, ArgoClusters, Generators
+from afflint.rendering.boundary import in_repository, usable_texts, value_file
 from afflint.rendering.flux_sources import WantedChart, argo_repository
 from afflint.rendering.given_values import Inline, Setting, Written, inline_text, merged
 from afflint.rendering.helm import KUBE_VERSION, NO_SCHEMA
 from afflint.rendering.hints import Declared, Hint, RemoteObject, UnsupportedObject
-from afflint.rendering.repository_paths import in_repository, usable_texts, value_file
 from afflint.rendering.set_templates import Parameters, fill_template, has_placeholder, unknown_action
 from afflint.rendering.source_documents import SourceText, documents_of
 from afflint.rendering.wrappers import common_labels, components, images, inline_patches, patches_of

@@ -13,7 +13,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, quoted
 from afflint.rendering.application_sets import ArgoClusters
 from afflint.rendering.boundary import Boundary
-from afflint.rendering.chart_cache import ChartCache
+from afflint.rendering.chart_archives import ChartCache
 from afflint.rendering.chart_downloads import ChartDownloads
 from afflint.rendering.chart_trials import ChartTrials
 from afflint.rendering.config_maps import ConfigMaps

@@ -134,7 +134,11 @@ _BUILT_IN = re.compile(r"#.*|https?://json-schema\.org/(?:draft-0[3467]/(?:hyper
 
 
 def usable_schema(schema: bytes) -> bytes | None:
-    """Return a schema as Helm may read it; None if it cannot be parsed, or may refer to another file."""
+    """Return a schema as Helm may read it; None if it cannot be parsed, or may refer to another file.
+
+    Helm loads what a schema refers to, from the network and from any path of the machine. After ``ValidateAgainstSingleSchema`` of
+    helm.sh/helm/pkg/chart/common/util.
+    """
     if len(schema) > _LARGEST:
         return None
     try:

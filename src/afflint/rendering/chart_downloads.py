@@ -17,8 +17,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.programs.helm import without_plugins
 from afflint.programs.lookup import find_program
-from afflint.rendering.chart_archives import LARGEST, SUFFIX, unpack
-from afflint.rendering.chart_cache import ChartCache, DamagedArchiveError
+from afflint.rendering.chart_archives import LARGEST, SUFFIX, ChartCache, DamagedArchiveError, unpack
 from afflint.rendering.git_downloads import GitFolder, fetch_repository
 from afflint.rendering.programs import ProgramRunner, RenderError
 from afflint.rendering.remote_bases import RemoteFile, fetch_file

@@ -1,4 +1,7 @@
-"""What Kustomizations and HelmReleases of Flux render, and HelmCharts of k3s."""
+"""What Kustomizations and HelmReleases of Flux render, with what they take from ConfigMaps, and HelmCharts of k3s.
+
+After ``LoadVariables`` of github.com/fluxcd/pkg/kustomize and ``ChartValuesFromReferences`` of github.com/fluxcd/pkg/chartutil.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from typing import Any
 
 from afflint.findings.paths import Path
 from afflint.rendering.application_sets import flatten
+from afflint.rendering.boundary import in_repository, usable_texts
 from afflint.rendering.config_maps import ConfigMaps
 from afflint.rendering.flux_sources import WantedChart, reference_in
 from afflint.rendering.flux_variables import NO_VARIABLES, FluxVariable, Variables
 from afflint.rendering.given_values import Inline, Setting, Written, inline_text
 from afflint.rendering.hints import ConfigReference, Declared, Hint, RemoteObject, UnsupportedObject
 from afflint.rendering.kustomize_origins import InlinePatches
-from afflint.rendering.repository_paths import in_repository, usable_texts
 from afflint.rendering.set_templates import has_placeholder
 from afflint.rendering.source_documents import SourceText, WrittenText
 from afflint.rendering.wrappers import added_annotations, added_labels, components, inline_patches, patches_of

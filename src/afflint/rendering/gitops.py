@@ -16,13 +16,12 @@ from typing import Any
 from afflint.kube.kinds import NAMES
 from afflint.rendering.application_sets import ArgoClusters
 from afflint.rendering.argo_applications import from_application, from_application_set
-from afflint.rendering.boundary import Boundary
+from afflint.rendering.boundary import Boundary, OutsideError, usable_texts, value_file
 from afflint.rendering.flux_objects import from_helm_chart, from_helm_release, from_kustomization
 from afflint.rendering.flux_sources import GROUP as SOURCES
 from afflint.rendering.flux_sources import flux_source
 from afflint.rendering.given_values import Written
 from afflint.rendering.hints import Declared, Hint, Hints, RemoteObject, UnsupportedObject
-from afflint.rendering.repository_paths import OutsideError, usable_texts, value_file
 from afflint.rendering.source_documents import SourceText, documents_of, files_with, source_texts
 from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
 from afflint.yaml.document import map_at, maps_at, text_at

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,10 +16,9 @@ from afflint.rendering.chart_downloads import ChartDownloads
 from afflint.rendering.flux_variables import Variables
 from afflint.rendering.helm_origins import ChartDefaults
 from afflint.rendering.hints import Hint
-from afflint.rendering.kustomize import UNRESTRICTED, WRAPPER, build_annotated, build_kustomization
 from afflint.rendering.kustomize_chart_origins import ChartOutput, KustomizeChartMap
 from afflint.rendering.kustomize_inputs import KustomizeInputs
-from afflint.rendering.kustomize_origins import OBJECT, InlinePatches, Origins, RenderedIdentity, SourceMap
+from afflint.rendering.kustomize_origins import OBJECT, WRAPPER, InlinePatches, Origins, RenderedIdentity, SourceMap
 from afflint.rendering.programs import ProgramRunner, RenderError, helm_command, network_reason
 from afflint.rendering.references import build_inputs
 from afflint.rendering.render_trees import BuildTree, CopyChart, RenderTrees
@@ -29,6 +28,7 @@ from afflint.source.kustomizations import NAMES
 from afflint.source.repositories import is_inside
 from afflint.source.temporary_folders import temporary_folder
 from afflint.yaml.cursor import cursor_at
+from afflint.yaml.json_text import json_text
 
 
 class KustomizeOutput(NamedTuple):
@@ -249,3 +249,45 @@ def _write(folder: str, output: bytes) -> str:
     with open(os.path.join(folder, WRAPPER), "w", encoding="utf-8") as file:
         file.write(f"resources: [{_OUTPUT}]\n")
     return folder
+
+
+UNRESTRICTED = ("--load-restrictor", "LoadRestrictionsNone")
+"""Options that let a build read files outside its folder, as Flux does. afflint keeps it inside the repository."""
+_ANNOTATIONS = ("originAnnotations", "transformerAnnotations")
+
+
+def build_kustomization(runner: ProgramRunner, program: Sequence[str], folder: str, more: Mapping[str, Any] | None = None) -> bytes:
+    """Build a kustomization; ``more`` are fields of a wrapper around it, with absolute folders. Raises RenderError."""
+    if not more:
+        return runner.output([*program, folder], folder)
+    with temporary_folder() as wrapper:
+        return _wrapped(runner, program, folder, wrapper, more)
+
+
+# Neither kustomize nor kubectl has an option for annotations of origins: `buildMetadata` of the outermost kustomization enables them. So
+# they are enabled in a wrapper, a kustomization in a temporary folder that includes the user's.
+
+
+def build_annotated(
+    runner: ProgramRunner,
+    program: Sequence[str],
+    folder: str,
+    wrapper: str,
+    metadata: Iterable[Any] = (),
+    more: Mapping[str, Any] | None = None,
+) -> bytes:
+    """Build a kustomization with annotations of origins. ``wrapper`` is an empty folder, links resolved; paths in annotations start there.
+
+    ``metadata`` is ``buildMetadata`` of the user's kustomization, which the wrapper overrides. Raises RenderError.
+    """
+    build_metadata = [*_ANNOTATIONS, *(each for each in metadata if type(each) is str and each not in _ANNOTATIONS)]
+    return _wrapped(runner, program, folder, wrapper, {**(more or {}), "buildMetadata": build_metadata})
+
+
+def _wrapped(runner: ProgramRunner, program: Sequence[str], folder: str, wrapper: str, more: Mapping[str, Any]) -> bytes:
+    # kustomize rejects absolute paths.
+    components = [os.path.relpath(each, wrapper).replace(os.sep, "/") for each in more.get("components", ())]
+    kustomization = {**more, "resources": [os.path.relpath(folder, wrapper).replace(os.sep, "/")], "components": components}
+    with open(os.path.join(wrapper, WRAPPER), "w", encoding="utf-8") as file:
+        file.write(json_text(kustomization))
+    return runner.output([*program, wrapper], folder)

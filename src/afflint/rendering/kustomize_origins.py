@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, Step
 from afflint.rendering import kustomize_replacements as replacing
-from afflint.rendering.kustomize import ORIGIN, TRANSFORMATIONS, WRAPPER
 from afflint.rendering.source_documents import (
     SourcePlace,
     SourceText,
@@ -34,6 +33,9 @@ _MOST_LEAVES = 64
 """The highest number of leaves of a map or list whose source is searched for."""
 
 
+WRAPPER = "kustomization.yaml"
+"""The file of the kustomization around that of the user, which enables these annotations."""
+_ORIGIN, _TRANSFORMATIONS = "config.kubernetes.io/origin", "alpha.config.kubernetes.io/transformations"
 OBJECT = "object"
 """The kind of a place that is that of a whole object."""
 _CHARTS = "HelmChartInflationGenerator"
@@ -462,8 +464,8 @@ def _objects(annotated: bytes, wrapper: str, original: Callable[[str], str]) -> 
         annotations = metadata.get("annotations") if type(metadata) is dict else None
         if type(annotations) is not dict or type(metadata) is not dict:
             continue
-        origin = _parse_annotation(annotations.pop(ORIGIN, None), dict)
-        steps = _parse_annotation(annotations.pop(TRANSFORMATIONS, None), list)
+        origin = _parse_annotation(annotations.pop(_ORIGIN, None), dict)
+        steps = _parse_annotation(annotations.pop(_TRANSFORMATIONS, None), list)
         if not annotations:
             metadata.pop("annotations")
         remote = "repo" in origin

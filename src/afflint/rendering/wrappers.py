@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from afflint.findings.paths import Path
+from afflint.rendering.boundary import usable_texts
 from afflint.rendering.kustomize_origins import InlinePatches
-from afflint.rendering.repository_paths import usable_texts
 from afflint.rendering.source_documents import SourceText, value_at
 from afflint.yaml.document import list_at, map_at, maps_at
 from afflint.yaml.json_text import json_text
