@@ -91,6 +91,7 @@ MUCH: dict[str, tuple[int, Callable[[int], str]]] = {
     "quotes": (20_000, lambda n: POD + "  x: " + n * "''" + "\n"),
     "colons": (20_000, lambda n: POD + "  x: [" + n * "a:" + "]\n"),
     "escapes": (20_000, lambda n: '{"kind": "Pod", "x": "' + n * "\\ud83d\\ude00" + '"}'),
+    "kinds in JSON": (5_000, lambda n: '{"apiVersion": "a/v1", "x": [' + ", ".join(f'{{"kind": "K{each}"}}' for each in range(n)) + "]}"),
     "words": (20_000, lambda n: POD + "  x: " + n * "word " + "\n"),
     "lines of a text": (20_000, lambda n: POD + "  x: |\n" + n * "    text # afflint: ignore\n"),
 }

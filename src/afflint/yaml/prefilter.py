@@ -32,6 +32,8 @@ _VALUES_FILE = r"(?:^|[/\\])(?:values[^/\\]*|[^/\\]*[-_.]values)\.ya?ml$"
 _TEMPLATE_FOLDER = r"(?:^|[/\\])templates[/\\]"
 
 
+_MOST_KINDS = 20
+"""For how many kinds that a document in JSON names its text is searched."""
 _NO_MARKS: Mapping[bytes, tuple[bytes, ...]] = {}
 
 
@@ -101,8 +103,12 @@ class Triage:
         return True if self._mentions(piece) or _lacks_kind(piece) or self._is_other_in_json(piece) else None
 
     def _is_other_in_json(self, piece: bytes) -> bool:
-        """Whether a document in JSON, or with quoted keys, may be of another kind that matters."""
-        return piece.lstrip()[:1] in (b"{", b'"') and any(self._others(name or b"", piece) for name in kinds_named(piece))
+        """Whether a document in JSON, or with quoted keys, may be of another kind that matters: one that names many kinds may be."""
+        if piece.lstrip()[:1] not in (b"{", b'"'):
+            return False
+        kinds = kinds_named(piece)
+        # The whole text is searched for each kind.
+        return len(kinds) > _MOST_KINDS or any(self._others(name or b"", piece) for name in kinds)
 
     def _others(self, name: bytes, piece: bytes) -> bool:
         return self._may_matter is not None and self._may_matter(name, piece)
