@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from afflint.controllers import replicas
 from afflint.controllers.budgets import Budget
@@ -18,10 +18,12 @@ from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import Pod, PodKey, read_pod
-from afflint.scheduler.preemption import Rank
 from afflint.scheduler.profile import Profile
 from afflint.scheduler.volumes import ClaimKey
 from afflint.yaml.object_fields import kind_of, name_of
+
+if TYPE_CHECKING:
+    from afflint.scheduler.preemption import Rank
 
 
 class WorkloadVolumes(NamedTuple):

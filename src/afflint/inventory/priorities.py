@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_source import PodSource
+from afflint.controllers.running_pods import unready_pods
 from afflint.findings.namedtuples import NamedTuple
 from afflint.scheduler.pods import PodKey
 from afflint.yaml.document import map_at, maps_at, text_at
@@ -86,7 +87,6 @@ def priorities_of(pod_sources: Iterable[PodSource], pods: Sequence[object], budg
     known = {each.priority for each in pod_sources if each.priority is not None}.union(priority for priority, _ in stored.values())
     if len(known) < 2:
         return None
-    from afflint.controllers.running_pods import unready_pods
     from afflint.inventory.inventory import Priorities
     from afflint.scheduler.preemption import Rank
 
