@@ -66,6 +66,9 @@ def parsed(tokens: list[str]) -> dict[str, Any] | None:
 @example(["--jobs", "2", "--jobs", "3", "--select", "a", "--select=b", "x", "--", "--fix"])
 @example(["--output", "-", "-"])
 @example(["--jobs=-1"])
+@example(["-q-"])
+@example(["-v-", "--help"])
+@example(["--jobs", "+2"])
 @example(["--nodes", "--show-files"])
 @example(["-vqv", "-qh"])
 @example(["--select", "-h"])
@@ -113,6 +116,10 @@ def test_an_option_may_have_a_value_when_it_is_alone(tokens: str, render: str, p
         ("check", "--fixx", "No such option '--fixx'. Did you mean '--fix'?"),
         ("check", "--zzzzzz", "No such option '--zzzzzz'."),
         ("check", "-qx", "No such option '-x'."),
+        ("check", "-q- a.yaml", "No such option '--'."),
+        ("check", "-q-jobs 1 a.yaml", "No such option '--'."),
+        ("check", "--write", "No such option '--write'. Did you mean '--write-baseline'?"),
+        ("place", "--no-res", "No such option '--no-res'. Did you mean '--no-resources'?"),
         ("check", "--fix=yes", "Option '--fix' does not take a value."),
         ("check", "--jobs", "Option '--jobs' requires an argument."),
         ("check", "--jobs many", "Invalid value for '--jobs': 'many' is not a valid integer."),
@@ -125,6 +132,11 @@ def test_a_mistake_is_explained(command: str, tokens: str, message: str) -> None
     with pytest.raises(UserError) as error:
         parse(load_command(command), tokens.split())
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("given, number", [("+2", 2), (" 3 ", 3), ("1_0", 10), ("4294967295", 4294967295), ("-1", -1)])
+def test_an_integer_may_be_written_as_in_python(given: str, number: int) -> None:
+    assert parse(COMMAND, ["--jobs", given])["jobs"] == number
 
 
 TYPES: dict[str, Any] = {FLAG: bool, SINGLE: str, MULTIPLE: tuple[str, ...], NUMBER: int}

@@ -49,7 +49,7 @@ class Option(NamedTuple):
     bare_value: str | None = None
     """The value of the option when it is given alone: all words that it accepts, comma-separated."""
     name: str = ""
-    """The attribute with its value."""
+    """The name of the attribute that holds its value."""
 
     @property
     def unset_value(self) -> Any:
@@ -65,7 +65,7 @@ class Argument(NamedTuple):
     required: bool = False
     multiple: bool = True
     name: str = ""
-    """The attribute with its value."""
+    """The name of the attribute that holds its value."""
 
 
 def flag(*spellings: str, help_text: str, envvar: str | None = None) -> Any:

@@ -1,9 +1,8 @@
 """Parses the command line of a command. The rules are those of click, whose import would add a third to a run over one file."""
 
 import os
-import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from afflint.cli.command import FLAG, MULTIPLE, NUMBER, Argument, Command, Option
@@ -36,11 +35,15 @@ def parse(command: Command, tokens: Sequence[str]) -> dict[str, Any]:
             continue
         spelling, equals, value = token.partition("=")
         if not token.startswith("--"):
-            spelling, equals = token[:2], ""  # A token may contain several short options: all of them are flags.
-            remaining.extendleft(["-" + token[2:]] if token[2:] else [])
+            spelling, equals = token[:2], ""
         option = options.get(spelling)
         if option is None:
             raise _no_such_option(spelling, options)
+        if spelling != token and not token.startswith("--"):
+            # A token may contain several short options: all of them are flags.
+            if token[2] == "-":
+                raise UserError("No such option '--'.")
+            remaining.appendleft("-" + token[2:])
         if option.kind == FLAG and equals:
             raise UserError(f"Option {spelling!r} does not take a value.")
         given.setdefault(option.name, []).append(value if equals or option.kind == FLAG else _next_value(option, spelling, remaining))
@@ -50,15 +53,17 @@ def parse(command: Command, tokens: Sequence[str]) -> dict[str, Any]:
     return values | _argument_value(command.argument, arguments)
 
 
-def _no_such_option(spelling: str, known: Sequence[str] | dict[str, Option]) -> UserError:
+def _no_such_option(spelling: str, known: Iterable[str]) -> UserError:
     from afflint.findings.phrases import nearest
 
-    close = nearest(spelling, known) if spelling.startswith("--") else None
+    long = [each for each in known if each.startswith("--")]
+    begun = [each for each in long if each.startswith(spelling)]
+    close = begun[0] if len(begun) == 1 else nearest(spelling, long) if spelling.startswith("--") else None
     return UserError(f"No such option {spelling!r}." + (f" Did you mean {close!r}?" if close else ""))
 
 
 def _next_value(option: Option, spelling: str, remaining: deque[str]) -> str:
-    """Return the value of an option: the next token, even if it looks like an option. An option may also have a value when it is alone."""
+    """Return the value of an option: the next token, even if it looks like an option. One with a ``bare_value`` may be alone."""
     if option.bare_value is not None and not (remaining and {*remaining[0].split(",")} <= {*option.bare_value.split(",")}):
         return option.bare_value
     if not remaining:
@@ -75,14 +80,15 @@ def _value(option: Option, given: list[str] | None) -> Any:
         if option.kind != FLAG:
             return setting
         if setting.strip().lower() not in _BOOLEANS:
-            raise UserError(f"Invalid value for {option.spellings[-1]!r}: {setting!r} is not a valid boolean.")
+            raise UserError(f"Invalid value for {option.spellings[-1]!r} (env var: {option.envvar!r}): {setting!r} is not a valid boolean.")
         return _BOOLEANS[setting.strip().lower()]
     if option.kind == FLAG:
         return True
     if option.kind == NUMBER:
-        if not re.fullmatch("-?[0-9]{1,8}", given[-1]):
-            raise UserError(f"Invalid value for {option.spellings[-1]!r}: {given[-1]!r} is not a valid integer.")
-        return int(given[-1])
+        try:
+            return int(given[-1])
+        except ValueError:
+            raise UserError(f"Invalid value for {option.spellings[-1]!r}: {given[-1]!r} is not a valid integer.") from None
     return tuple(given) if option.kind == MULTIPLE else given[-1]
 
 
