@@ -281,6 +281,27 @@ def test_templates_of_a_set_may_use_plain_functions(text: str, expected: str) ->
     assert fill_template(text, parameters, is_complete=True) == expected
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{{ ternary "gpu" "cpu" .gpu }}',
+        "{{ not .gpu }}",
+        "{{ toYaml .app }}",
+        "{{ len .count }}",
+        '{{ printf "%d" .count }}',
+        '{{ env "HOME" | default "a" }}',
+        '{{ eq .gpu "false" }}',
+        '{{ index $other.app "a" }}',
+        "{{ index .labels .nothing }}",
+        "{{ .app " + "| lower " * 400 + "}}",
+    ],
+)
+def test_what_a_set_knows_only_as_text_is_not_evaluated(text: str) -> None:
+    """Argo CD knows whether a parameter is a boolean or a number. A long pipeline does not end in a fault."""
+    parameters = {"gpu": "false", "app": "a", "count": "100", "app.a": "x", "labels.None": "x", "labels.": "x"}
+    assert fill_template(text, parameters) == text
+
+
 @pytest.mark.parametrize("part", [" ", "{{ ", '{{"', "{{`", '{{ "a" | '])
 def test_unclosed_actions_are_kept(part: str) -> None:
     def fill(count: int) -> None:
@@ -312,6 +333,9 @@ def test_a_patch_of_the_template_of_a_set(checking: Checking) -> None:
     assert where(checking) == [("charts/web/values-live.yaml", 1, 7, "wrong-type", ["charts/web (ApplicationSet web, web-live)"])]
     write({"set.yaml": one + patch.replace("spec:", "{{- if .env }}\n    spec:").replace("]}}}\n", "]}}}\n    {{- end }}\n")})
     why = "its template uses `{{- if .env }}`, which is not supported"
+    assert checking.report()["summary"]["rendered"]["unread"] == [{"object": "ApplicationSet web", "reason": why}]
+    write({"set.yaml": one + patch.replace("spec:", "{{ eq .env '\"' }}\n    spec:")})
+    why = "its template uses `{{ eq .env '\"' }}`, which is not supported"
     assert checking.report()["summary"]["rendered"]["unread"] == [{"object": "ApplicationSet web", "reason": why}]
 
 

@@ -175,3 +175,8 @@ def _some_of(count: int) -> list[tuple[int, ...]]:
 def test_a_text_that_go_rejects_is_an_error(text: str) -> None:
     with pytest.raises(TemplateError):
         filled(text)
+
+
+def test_a_pipeline_may_not_be_longer_than_its_limit() -> None:
+    with pytest.raises(TemplateError):
+        fill("{{ .a " + "| lower " * 400 + "}}", {"a": "b"}, is_complete=True)

@@ -1,17 +1,22 @@
-"""The findings of the rules for charts: the probes of a chart, its checks, and their places."""
+"""The findings of the rules for charts: those of probes, which set values of a chart, and those of its presets, with their places."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from afflint.findings.finding import Finding
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import field_of
+from afflint.findings.phrases import quoted
+from afflint.rendering.chart_presets import ChartPresets, Preset, Setting
 from afflint.rendering.chart_probes import ChartProbes, probes_in
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace
+from afflint.source.sources import Source
 
 if TYPE_CHECKING:
     from afflint.checks.chart_values import ChartMatch
@@ -19,19 +24,8 @@ if TYPE_CHECKING:
     from afflint.checks.registry import BoundRule
     from afflint.rendering.builds import Build
     from afflint.rendering.chart_probes import ProbedOutput
-    from afflint.rendering.helm_origins import ChartSourceMap
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from afflint.findings.phrases import quoted
-from afflint.rendering.chart_presets import ChartPresets, Preset, Setting
-from afflint.source.sources import Source
-
-if TYPE_CHECKING:
-    from afflint.rendering.builds import Build
     from afflint.rendering.chart_trials import ChartTrials, TrialOutput
+    from afflint.rendering.helm_origins import ChartSourceMap
 
 
 class PlacedFinding(NamedTuple):
@@ -42,7 +36,7 @@ class PlacedFinding(NamedTuple):
     related: tuple[tuple[SourcePlace, str], ...] = ()
 
 
-def findings_in(build: Build, rules: Iterable[BoundRule], target: Target) -> list[PlacedFinding]:
+def probe_findings(build: Build, rules: Iterable[BoundRule], target: Target) -> list[PlacedFinding]:
     """Return the findings in the placement values of a rendered chart."""
     if build.trials is None:
         return []

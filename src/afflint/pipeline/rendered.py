@@ -153,9 +153,9 @@ class RenderedRun:
         charts = self._charts() if rules else []
         if not charts:
             return []
-        from afflint.pipeline.chart_findings import findings_in
+        from afflint.pipeline.chart_findings import probe_findings
 
-        return self._in_each(charts, lambda build: findings_in(build, rules, target))
+        return self._in_each(charts, lambda build: probe_findings(build, rules, target))
 
     def of_presets(self, check: CheckAlone) -> list[PresetFinding]:
         """Return what charts have only with one of their presets. ``check`` returns the findings in a file as if it were alone."""

@@ -91,6 +91,9 @@ class RenderOptions:
     kubernetes_version: str = ""
 
 
+_NO_HELM = "`helm` is not on PATH"
+
+
 class Rendered(NamedTuple):
     """The result of rendering all roots: builds, failures, GitOps objects that are not understood, and the runner for source maps."""
 
@@ -363,6 +366,8 @@ class _Roots:
 
     def _of_chart(self, hint: Hint) -> Build:
         """Render a chart. Raises RenderError."""
+        if self._helm is None:
+            raise RenderError(_NO_HELM)  # Before a chart is downloaded for nothing.
         folder = top = hint.folder
         try:
             if hint.chart is not None and self.downloads is not None:
@@ -395,7 +400,7 @@ class _Roots:
         """Render a chart for a Kubernetes version, "" for the default of Helm. Raises RenderError and OSError."""
         known, texts = self._known_charts, self._texts
         if self._helm is None:
-            raise RenderError("`helm` is not on PATH")
+            raise RenderError(_NO_HELM)
         known.reject_links(chart.folder)
         copy = known.copied(chart.folder)
         output, rendering = ChartRendering(self.runner, self._helm, known, chart, version).first(copy.folder)

@@ -74,8 +74,8 @@ class ConfigMaps:
         """Return the ConfigMap of a name that is nearest to the first folder of ``starts`` for which a single one is nearest."""
         if self._rendered is None:
             self._rendered = [each for path, output in self._outputs for each in self._in_output(path, output)]
-        current = [*self._rendered, *(each for file, each in self._in_files if file not in self._covered)]
-        generated = [each for _, each in self._generated]
+        current = [*self._rendered, *(each for file, each in self._read[0] if file not in self._covered)]
+        generated = [each for _, each in self._read[1]]
         folders = list(starts)
         for known in (current, generated):
             named = [each for each in known if each.name == name and (not namespace or each.namespace in ("", namespace))]
@@ -86,19 +86,20 @@ class ConfigMaps:
         return None
 
     @cached_property
-    def _in_files(self) -> list[tuple[str, ConfigMap]]:
-        return [(file, each) for file, data in files_with(self._paths, _KIND.encode()) for each in _in_text(file, data)]
-
-    @cached_property
-    def _generated(self) -> list[tuple[str, ConfigMap]]:
-        files = files_with(self._paths, _GENERATORS.encode())
-        kustomizations = ((file, data) for file, data in files if os.path.basename(file) in NAMES_OF_KUSTOMIZATIONS)
-        return [(file, each) for file, data in kustomizations for each in self._of_generators(file, data)]
+    def _read(self) -> tuple[list[tuple[str, ConfigMap]], list[tuple[str, ConfigMap]]]:
+        """The ConfigMaps in files, and those of generators in kustomizations, each with its file."""
+        written, generated = [], []
+        for file, data in files_with(self._paths, _KIND.encode(), _GENERATORS.encode()):
+            if _KIND.encode() in data:
+                written += [(file, each) for each in _in_text(file, data)]
+            if _GENERATORS.encode() in data and os.path.basename(file) in NAMES_OF_KUSTOMIZATIONS:
+                generated += [(file, each) for each in self._of_generators(file, data)]
+        return written, generated
 
     def _in_output(self, path: str, output: bytes) -> Iterator[ConfigMap]:
         """Yield the ConfigMaps of rendered output. Values that a generator took from a file are in this file."""
         files: dict[str, list[Entry]] = {}
-        for file, each in self._generated:
+        for file, each in self._read[1]:
             for key, entry in each.entries.items() if file in self._covered else ():
                 files.setdefault(key, []).append(entry)
         if path not in self._parsed:  # The path is that of one build.

@@ -48,7 +48,7 @@ def hints_in_output(output: bytes, path: str, boundary: Boundary, clusters: Argo
 
 def _hints_of(files: Iterable[tuple[str, bytes]], boundary: Boundary, clusters: ArgoClusters) -> Hints:
     found = Hints.none()
-    for text in [text for path, data in files for text in source_texts(path, data)]:
+    for text in (text for path, data in files for text in source_texts(path, data)):
         path = text.file
         try:
             for each in _hints_in(text, list(boundary.folders_above(path)), clusters):

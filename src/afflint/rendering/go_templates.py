@@ -162,7 +162,7 @@ def _parsed(text: str) -> list[Any]:
 
 
 def _pieces(text: str) -> Iterator[_Text | _Statement]:
-    """Yield the texts and actions of a template, without comments and trimmed blanks. Raises TemplateError."""
+    """Yield the texts and actions of a template, without comments and trimmed spaces. Raises TemplateError."""
     actions, unclosed = actions_in(text)
     position, line, trims = 0, 1, False
     for start, end, action in (*actions, (len(text), len(text), "")):
@@ -199,12 +199,17 @@ def _action(inside: str, text: str) -> _Statement:
     return _Statement(word, names, parse_pipeline(rest[sign + 1 :], text), text, rest[sign][1] == ":=")
 
 
+_BAR = ("sign", "|")
+
+
 def parse_pipeline(tokens: Iterable[tuple[str, str]], text: str) -> Expression:
     """Return the commands of an action with this text that are joined with `|`, each the last argument of the next.
 
     Raises TemplateError.
     """
     rest = [*tokens][::-1]
+    if rest.count(_BAR) > _DEEPEST:
+        raise TemplateError(text)
     found = _pipeline(rest, text, 0)
     if rest:
         raise TemplateError(text)
@@ -215,7 +220,7 @@ def _pipeline(rest: list[tuple[str, str]], text: str, depth: int) -> Expression:
     result: Expression | None = None
     while True:
         operands: list[Expression] = []
-        while rest and rest[-1] not in (("sign", "|"), ("sign", ")")):
+        while rest and rest[-1] not in (_BAR, ("sign", ")")):
             operands.append(_operand(rest, text, depth))
         if not operands:
             raise TemplateError(text)
@@ -226,7 +231,7 @@ def _pipeline(rest: list[tuple[str, str]], text: str, depth: int) -> Expression:
             raise TemplateError(text)
         else:
             result = first
-        if not rest or rest[-1] != ("sign", "|"):
+        if not rest or rest[-1] != _BAR:
             return result
         rest.pop()
 
@@ -537,7 +542,7 @@ def _of_texts(function: Callable[..., str]) -> Callable[..., str]:
     return called
 
 
-_TEXT_FUNCTIONS: Mapping[str, Callable[..., str]] = {
+TEXT_FUNCTIONS: Mapping[str, Callable[..., str]] = {
     "lower": str.lower,
     "upper": str.upper,
     "trim": lambda text: text.strip(),
@@ -551,6 +556,7 @@ _TEXT_FUNCTIONS: Mapping[str, Callable[..., str]] = {
     "replace": _replaced,
     "printf": _formatted,
 }
+"""Functions that take texts, or values whose texts are known, and return a text."""
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "eq": _is_equal,
     "ne": lambda first, second: not _is_equal(first, second),
@@ -577,7 +583,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "nindent": lambda width, text: "\n" + _indented(width, text),
     "toYaml": lambda value: json.dumps(value),
     "toJson": lambda value: json.dumps(value),
-    **{name: _of_texts(function) for name, function in _TEXT_FUNCTIONS.items()},
+    **{name: _of_texts(function) for name, function in TEXT_FUNCTIONS.items()},
 }
 """Plain functions; their arguments are known. JSON is YAML on one line."""
 _CHOOSING = frozenset(("not", "default", "empty", "coalesce", "ternary", "first", "last", "len", "index"))

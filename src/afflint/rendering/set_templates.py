@@ -1,6 +1,7 @@
 """Templates of an ApplicationSet: placeholders, and actions with plain functions of Go templates and Sprig for texts.
 
-After docs/operator-manual/applicationset/GoTemplate.md of argo-cd. Control structures, such as `if` and `range`, are kept as they are.
+After docs/operator-manual/applicationset/GoTemplate.md of argo-cd. Control structures, such as `if` and `range`, are kept as they are, and
+so is everything after an action without an end. All parameters are texts here, so functions of other types are unknown.
 """
 
 from __future__ import annotations
@@ -11,7 +12,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from afflint.rendering.go_templates import UNKNOWN, UNSET, Evaluator, Expression, TemplateError, ValueTooLargeError, as_text, parse_pipeline
+from afflint.rendering.go_templates import (
+    TEXT_FUNCTIONS,
+    UNKNOWN,
+    UNSET,
+    Evaluator,
+    Expression,
+    TemplateError,
+    ValueTooLargeError,
+    as_text,
+    parse_pipeline,
+)
 from afflint.yaml.template_actions import actions_in, inside_of, tokens_of, with_replaced
 
 Parameters = Mapping[str, str]
@@ -20,7 +31,9 @@ Parameters = Mapping[str, str]
 NO_PARAMETERS: Parameters = {}
 
 _NAME = re.compile(r"\.?([\w.\-/\[\]]+)")
+_FORMAT_OF_NUMBERS = re.compile("%[dv]")
 _KEYWORDS = ("else", "end")
+_LONGEST = 80
 _MOST_INSERTED = 1 << 18
 """The most characters that are inserted into data."""
 
@@ -69,10 +82,12 @@ class _Filling(Evaluator):
         return self.data.get(".".join(names), UNSET if names and self.is_complete else UNKNOWN)
 
     def called(self, name: str, expressions: Sequence[Any], dot: Any, variables: Any) -> Any:
-        if name == "index" and len(expressions) == 2 and expressions[0][0] == "path":
+        if name == "index" and len(expressions) == 2 and expressions[0][0] == "path" and expressions[0][1] in (".", "$"):
             above, step = ".".join(expressions[0][2]), as_text(self.value(expressions[1], dot, variables))
-            return self.data.get(f"{above}[{step}]", self.data.get(f"{above}.{step}", UNKNOWN))
-        return super().called(name, expressions, dot, variables)
+            return self.data.get(f"{above}[{step}]", self.data.get(f"{above}.{step}", UNKNOWN)) if above and step else UNKNOWN
+        if name == "printf" and expressions and expressions[0][0] == "value" and _FORMAT_OF_NUMBERS.search(str(expressions[0][1])):
+            return UNKNOWN
+        return super().called(name, expressions, dot, variables) if name == "default" or name in TEXT_FUNCTIONS else UNKNOWN
 
 
 @lru_cache(maxsize=256)
@@ -119,9 +134,13 @@ def has_placeholder(text: str) -> bool:
 
 
 def unknown_action(value: Any) -> str:
-    """Return the first action in data that is more than a placeholder; "" without one."""
+    """Return the first action in data that is more than a placeholder, or that has no end; "" without one."""
     if type(value) in (dict, list):
         found = map(unknown_action, value.values() if type(value) is dict else value)
         return next((each for each in found if each), "")
-    actions = [each.text for each in actions_in(value).found] if type(value) is str else []
-    return next((each for each in actions if _NAME.fullmatch(inside_of(each)) is None or inside_of(each) in _KEYWORDS), "")
+    if type(value) is not str:
+        return ""
+    actions, unclosed = actions_in(value)
+    without_end = value[unclosed:][:_LONGEST].partition("\n")[0] if unclosed >= 0 else ""
+    texts = (each.text for each in actions)
+    return next((each for each in texts if _NAME.fullmatch(inside_of(each)) is None or inside_of(each) in _KEYWORDS), without_end)

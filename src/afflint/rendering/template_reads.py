@@ -15,7 +15,6 @@ _RANGE = re.compile(r"\{\{-?\s*range\s+(?:\$\w+(?:,\s*\$\w+)?\s*:=\s*)?\$?\.Valu
 _INCLUDED = re.compile(r"\b(?:include|template)\s+(\"[^\"]*\"|\S+)(?:\s+\$?\.?Template\.BasePath)?")
 _OF_FILE = re.compile(r"\(\s*print(?:f\s+\"[^\"]*\")?\s+\$?\.Template\.BasePath")
 _INDIRECT = re.compile(r"\"Values\"|`Values`|\.Files\b|\.AsMap\b")
-_NOTES = "NOTES.txt"
 
 
 class TemplateReads:
@@ -25,9 +24,11 @@ class TemplateReads:
         self._folder = folder
         texts = [text for file in _own_templates(folder) if (text := read_template(file)) is not None]
         self._text = "\n".join(texts)
-        self._actions = [each.text for text in texts for each in actions_in(text).found]
+        actions = [actions_in(text) for text in texts]
+        self._actions = [each.text for one in actions for each in one.found]
         self._chains = [tuple(match[1].split(".")[1:]) for match in _CHAIN.finditer(self._text)]
-        self._is_known = not _INDIRECT.search(self._text) and _includes_own(self._actions)
+        has_ends = all(one.unclosed < 0 for one in actions)
+        self._is_known = has_ends and not _INDIRECT.search(self._text) and _includes_own(self._actions)
 
     def cannot_read(self, path: Sequence[str]) -> bool:
         """Return whether no template can read the value at a path.
