@@ -264,7 +264,7 @@ def test_the_weights_that_a_node_meets_are_next_to_its_score_and_the_parts_with_
 
 
 def test_wide_characters_count_twice_and_marks_not_at_all() -> None:
-    assert [columns(text) for text in ("ab", "日本", "e\u0301", "")] == [2, 4, 1, 0]
+    assert [columns(text) for text in ("ab", "日本", "e\u0301", "か\u3099", "")] == [2, 4, 1, 2, 0]
     one = Plan("zone", (node("日本", "a"), node("e\u0301xx", "a")), (), (), ())
     cordoned = one._replace(nodes=tuple(row._replace(cordoned=True) for row in one.nodes))
     assert block(table(cordoned), "2 nodes")[1:] == ["  zone a  e\u0301xx   cordoned", "          日本  cordoned"]

@@ -281,8 +281,7 @@ class _PlacedSide:
         survey = trial.survey
         index = next(number for number, each in enumerate(trial.pod_sources) if each.key == key)
         nodes = survey.nodes_of(index)
-        given = {node.name for node in self.given.nodes}
-        created = {number for number, name in enumerate(survey.table.names) if name not in given}
+        created = {number for number, name in enumerate(survey.table.names) if name not in self._existing}
         existing = frozenset(survey.table.names[number] for number in nodes if number not in created)
         template = survey.compiled[index].template
         pools = [each for each in self.inputs.classes if template is not None and each.may_take(template.rules)]
@@ -293,6 +292,10 @@ class _PlacedSide:
             values |= {value for pool in pools if pool.known is not None for value in pool.known.values(topology)}
             domains[topology] = frozenset(values)
         return Reach(existing, frozenset(each.title for each in pools), domains, template is not None or not survey.compiled[index].pods)
+
+    @cached_property
+    def _existing(self) -> frozenset[str]:
+        return frozenset(node.name for node in self.given.nodes)
 
     def preferences(self, key: str) -> dict[tuple[str, int], bool]:
         """Return the preferred nodes of a workload, each with whether a node that its pods can use is preferred."""

@@ -142,14 +142,15 @@ class Sides(NamedTuple):
             base = self.base.render(options, network=network, offline=offline)
         if head is None or base is None:
             return self
-        failed = {**self.base.failures(), **self.head.failures()}
+        failures = {side.name: side.failures() for side in (self.base, self.head)}
+        failed = {**failures[self.base.name], **failures[self.head.name]}
         if failed:
             names = head.leave_out(failed.keys()) | base.leave_out(failed.keys())
             head.drop(names)
             base.drop(names)
         notes = []
         for (tool, name), reason in sorted(failed.items()):
-            where = [side.name for side in (self.base, self.head) if (tool, name) in side.failures()]
+            where = [side for side, roots in failures.items() if (tool, name) in roots]
             notes.append(f"{name} is not compared, because {tool} cannot render it in {' and '.join(where)}: {reason}")
         return self._replace(notes=(*self.notes, *notes), not_rendered=len(failed))
 
@@ -172,7 +173,7 @@ def opened(
 ) -> Iterator[Sides]:
     """Extract the commits of a comparison into a temporary folder for as long as the context lasts. Raises UserError.
 
-    ``asked`` returns the two states; ``paths`` are what is checked in both, ``more`` the file that the configuration was read from, and
+    ``asked`` returns the two sides; ``paths`` are what is checked in both, ``more`` the file that the configuration was read from, and
     further files that the run reads. ``load`` loads the configuration of a commit; without it, that of ``session`` applies to both sides.
     """
     repository = Repository(os.getcwd())

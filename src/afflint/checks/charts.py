@@ -257,11 +257,13 @@ def anti_affinity_misses_itself(workload: Workload, target: Target) -> Iterator[
 def _missing_own_pods(
     workload: Workload, target: Target, constraints: Sequence[tuple[TopologySpreadConstraint | PodAffinityTerm, str]]
 ) -> Iterator[Match]:
-    """Yield the constraints that do not select the pods that they go into; each is given with what it fails to do."""
+    """Yield the constraints that do not select the pods that they go into; each is given with the effect that it misses."""
     assert isinstance(workload, CustomWorkload)
     release = release_of(workload, target.chart_sources)
-    for constraint, effect in constraints if release is not None else ():
-        missed = _missed(workload, release, constraint) if release is not None else None
+    if release is None:
+        return
+    for constraint, effect in constraints:
+        missed = _missed(workload, release, constraint)
         if missed is not None:
             message = f"this {effect}: it selects {quoted(describe(missed[0]))}, but {missed[1]}"
             yield Match((*constraint.path, "labelSelector"), message, _REMEDY, key=True)

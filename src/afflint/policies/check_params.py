@@ -1,4 +1,7 @@
-"""The parameters of the policy checks."""
+"""The parameters of the policy checks.
+
+The classes are not frozen: that would add a twentieth to a run over one file with one policy.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from afflint.policies.params import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class NoParameters:
     """The check has no parameters."""
 
@@ -46,14 +49,14 @@ def _requirements(value: Mapping[str, Any]) -> tuple[Requirement, ...]:
     return tuple([Requirement(key, "In", values) if values else Requirement(key, "Exists") for key, values in labels.items()])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class RequiredNodeLabels:
     """Labels that every node must have on which the pods can be scheduled."""
 
     labels: tuple[Requirement, ...] = param(LABELS._replace(read=_requirements), 'Labels with their allowed values, or "*" for any value.')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class RequiredSpread:
     """Topology domains over which the replicas must be spread."""
 
@@ -70,14 +73,14 @@ class RequiredSpread:
 # Policies about workloads as a whole, and about the result of a simulation.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class MinimumReplicas:
     """The minimum number of replicas."""
 
     replicas: int = param(number(1), "The minimum number of replicas (default: 2). The minimum of an autoscaler counts.", 2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class RequiredBudget:
     """Which workloads need a budget."""
 
@@ -86,21 +89,21 @@ class RequiredBudget:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class RequiredService:
     """Which workloads need a Service."""
 
     exempt_without_ports: bool = param(YES_NO, "Whether workloads without a container port are exempt (default: true).", True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class RequiredPriorityClass:
     """Priority classes that pods may have."""
 
     classes: tuple[str, ...] = param(GLOBS, "The allowed priority classes, or globs. Default: any.", ())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Survives:
     """The number of replicas that must run after a failure of nodes."""
 
@@ -123,7 +126,7 @@ STRATEGIES = ("LiveMigrate", "LiveMigrateIfPossible", "External", "None")
 """The eviction strategies of KubeVirt."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class ForbiddenNodeLabels:
     """Node labels that pods must not select."""
 
@@ -132,7 +135,7 @@ class ForbiddenNodeLabels:
     except_: tuple[str, ...] = param(GLOBS, 'Labels, or globs, that `"*"` does not include.', ())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class AllowedTopologyKeys:
     """Topology keys that spread constraints and pod affinity terms may use."""
 
@@ -140,7 +143,7 @@ class AllowedTopologyKeys:
     constraints: tuple[str, ...] = param(some_of(*CONSTRAINTS), "The kinds of constraints to check. Default: all.", CONSTRAINTS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class RequiredTemplateLabels:
     """Labels that pods must have."""
 
@@ -202,7 +205,7 @@ def _toleration_faults(value: list[dict[str, str]]) -> Iterator[ParameterMistake
             yield ParameterMistake((index, "value"), "`value` must be empty if `operator` is `Exists`")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class AllowedTolerations:
     """Taints that pods are allowed to tolerate."""
 
@@ -212,7 +215,7 @@ class AllowedTolerations:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class ForbiddenTolerations:
     """Taints that pods must not tolerate."""
 
@@ -229,7 +232,7 @@ def _exact_faults(value: list[dict[str, str]]) -> Iterator[ParameterMistake]:
     yield from _toleration_faults(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class RequiredTolerations:
     """Taints that pods must tolerate."""
 
@@ -239,28 +242,28 @@ class RequiredTolerations:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class MaximumWeight:
     """The maximum weight of preferences."""
 
     weight: int = param(number(1, 100), "The maximum weight.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class NoHardAntiAffinity:
     """Topology keys for which required anti-affinity is allowed."""
 
     except_: tuple[str, ...] = param(GLOBS, "Topology keys for which required anti-affinity is allowed, or globs.", ())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class NoPinning:
     """What counts as selecting nodes by name."""
 
     several: bool = param(YES_NO, "Whether a constraint that names more than one node is a violation, too (default: true).", True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class RequiredMigratability:
     """Conditions for the live migration of virtual machines."""
 
@@ -341,7 +344,7 @@ def _path_faults(text: str) -> Iterator[ParameterMistake]:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Validation:
     """A condition on objects, with the field names of `validations` in a ValidatingAdmissionPolicy."""
 
@@ -363,7 +366,7 @@ class Validation:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class AdmissionManifests:
     """The files that contain the policy, its bindings and its parameters."""
 

@@ -35,8 +35,8 @@ def columns(text: str) -> int:
         return len(text)
     import unicodedata
 
-    marks_on_others = sum(unicodedata.category(char) in ("Mn", "Me") for char in text)
-    return len(text) - marks_on_others + sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    alone = [char for char in text if unicodedata.category(char) not in ("Mn", "Me")]
+    return len(alone) + sum(unicodedata.east_asian_width(char) in "WF" for char in alone)
 
 
 def object_words(ref: ObjectRef) -> str:
