@@ -1,4 +1,4 @@
-"""What is found out about a compiled expression before it is evaluated.
+"""Checks of compiled expressions before they are evaluated.
 
 The library aborts the process if it passes an optional value to a function in Python. So an expression is evaluated only if it passes
 optional values to nothing but the operations for them. The library also does not limit the size of the strings and lists that an

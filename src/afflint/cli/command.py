@@ -93,7 +93,7 @@ def argument(metavar: str, completion: str = "", *, required: bool = False, mult
 
 
 def with_help(declared: _T, help_text: str) -> _T:
-    """Return an option with another help text, for a command in which it means more, or less."""
+    """Return an option with another help text, for a command where the option has another scope."""
     return cast(_T, cast(Option, declared)._replace(help_text=help_text))
 
 
@@ -106,7 +106,7 @@ class CommandOptions:
         cls.heading = heading
 
     def __init__(self, **values: Any) -> None:
-        """Set the attributes; an option without a value is not given."""
+        """Set the attributes; those without a value get their defaults."""
         vars(self).update({each.name: each.unset_value for section in sections_of(type(self)).values() for each in section} | values)
 
 

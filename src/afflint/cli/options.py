@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class ConfigOverrides(CommandOptions):
     """The options of a command that select the configuration file or override its settings, as the user wrote them.
 
-    The groups below and those of the commands declare those that a command has; the others are not set.
+    Each command declares the options that it supports; the others keep these defaults.
     """
 
     config_file: str | None = None

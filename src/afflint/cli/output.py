@@ -31,7 +31,7 @@ def write(target: str, chunks: Iterable[str]) -> None:
 
 
 def show(chunks: Iterable[str], *, to_stderr: bool = False) -> None:
-    """Print to standard output (``beside``: error), in any encoding; a closed pipe ends the output silently."""
+    """Print to standard output, or with ``to_stderr`` to standard error, in any encoding; a closed pipe ends the output silently."""
     stream = sys.stderr if to_stderr else sys.stdout
     if stream is None:
         raise UserError(f"standard {'error' if to_stderr else 'output'} is closed; write the report with --output FILE")

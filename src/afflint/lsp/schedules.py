@@ -35,7 +35,7 @@ class Debounce:
         self._due[project] = now + pause if longest is None else min(now + pause, max(since + longest, now)), since
 
     def forget(self, project: Project) -> None:
-        """Do no work for a folder."""
+        """Cancel the work that is due for a folder."""
         self._due.pop(project, None)
 
     def next_times(self) -> list[float]:
@@ -51,7 +51,7 @@ class Debounce:
         return project
 
     def clear(self) -> None:
-        """Do no work for any folder."""
+        """Cancel the work that is due for all folders."""
         self._due.clear()
 
 

@@ -62,7 +62,7 @@ class SourceMap(Protocol):
         ...
 
     def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
-        """Return the identity of a rendered object in its source; None if it is unknown. A template does not show another one."""
+        """Return the identity of a rendered object in its source; None if it is unknown. By default, it is the same."""
         return identity
 
 

@@ -1,4 +1,4 @@
-"""Upgrades of node pools, deschedulers and rollouts in words: what happens one after the other, and where all runs in the end."""
+"""Upgrades of node pools, deschedulers and rollouts in words: the steps of each, in order, and where the replicas run at the end."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ROLLOUTS: dict[RolloutResult, tuple[str, str, tuple[str, str]]] = {
 
 
 class SequenceLine(NamedTuple):
-    """A line about an upgrade or a descheduler: ``state`` is a class of style, ``word`` what it is about, ``text`` the sentence."""
+    """A line about an upgrade or a descheduler: ``state`` is a class of style, ``word`` names the effect, ``text`` the sentence."""
 
     state: str
     word: str
