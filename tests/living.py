@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from afflint import config
-from afflint.pipeline.place_inputs import PlaceInputs
 from afflint.pipeline.session import Session
+from afflint.simulation.inputs import PlaceInputs, PlaceRequest, inputs_of
 from afflint.source.sources import Source
 from shared_material import SHARED, recorded
 
@@ -117,4 +117,4 @@ def inputs(
         ]
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects, *bare]}))
         session = Session(config.default())
-        return session.simulation_input([Source(str(file), str(file))], [str(file)], resources=resources)
+        return inputs_of(session, [Source(str(file), str(file))], [str(file)], PlaceRequest(resources=resources))

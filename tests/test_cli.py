@@ -985,7 +985,7 @@ class TestImports:
         packages = ("policies", "checks.policies", "config.", "placement", "rendering", "admission", "init", "lsp", "fix.")
         settings = {"config.discovery", "config.selection", "config.settings", "policies", "policies.policy"}
         assert not [name for name in own - settings if name.startswith(packages)]
-        modules_of_policies = {"pipeline.policy_evaluation", "pipeline.rendered", "pipeline.place_inputs"}
+        modules_of_policies = {"checks.policies.evaluation", "rendered.rendered_run", "simulation.inputs"}
         assert not own & modules_of_policies
         import afflint
 

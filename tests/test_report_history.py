@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from afflint.changes import report_history
+from afflint.compliance import history as report_history
 from command_line import Afflint, Done
 from deployment_text import deployment
 

@@ -24,7 +24,6 @@ from afflint.findings.repetitions import without_repetitions
 from afflint.fix.fixing import apply_fixes
 from afflint.fix.rounds import fix_files, fix_writer, is_safe
 from afflint.pipeline.options import Options
-from afflint.pipeline.place_inputs import NO_NODES
 from afflint.pipeline.run import Outcome
 from afflint.pipeline.session import Session
 from afflint.placement.planner import DisruptionRequest, make_plan
@@ -32,6 +31,7 @@ from afflint.report.coverage import coverage_lines
 from afflint.report.model import Report
 from afflint.report.place import page
 from afflint.report.text import summary_lines
+from afflint.simulation.inputs import NO_NODES, inputs_of
 
 Files = Mapping[str, str]
 """The texts of the files by their names: relative paths with slashes."""
@@ -99,7 +99,7 @@ class Playground:
         asked = DisruptionRequest(**given)
         try:
             session = _session()
-            inputs = session.simulation_input(session.sources((".",)))
+            inputs = inputs_of(session, session.sources((".",)))
             plan = make_plan(
                 inputs.simulation_input.inventory,
                 inputs.simulation_input.pod_sources,

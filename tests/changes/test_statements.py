@@ -17,11 +17,11 @@ from tools.diff_histories import ZONE, End, confirm
 from afflint import config
 from afflint.changes import placement
 from afflint.changes.placement import placement_changes
-from afflint.pipeline.place_inputs import PlaceInputs
 from afflint.pipeline.session import Session
 from afflint.pipeline.workers import Workers
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.report.place import json_report
+from afflint.simulation.inputs import PlaceInputs, inputs_of
 from afflint.source.sources import Source
 
 Object = dict[str, Any]
@@ -116,7 +116,7 @@ def pairs(draw: st.DrawFn) -> tuple[list[Object], list[Object]]:
 
 def inputs(objects: Sequence[Object]) -> PlaceInputs:
     data = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}).encode()
-    return Session(config.default()).simulation_input([Source("all.json", "/all.json", data)])
+    return inputs_of(Session(config.default()), [Source("all.json", "/all.json", data)])
 
 
 def end(state: PlaceInputs, random: Random) -> End:

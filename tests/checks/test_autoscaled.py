@@ -94,7 +94,7 @@ def test_an_autoscaler_that_may_go_down_to_none_does_not_excuse_a_replica_withou
 @pytest.mark.parametrize(("replicas", "placed"), [(None, 2), (1, 2), (3, 3), (9, 5)])
 def test_a_plan_places_what_there_is_at_first(replicas: int | None, placed: int) -> None:
     from afflint.pipeline.map_step import default_settings
-    from afflint.pipeline.place_inputs import read_place_inputs
+    from afflint.simulation.inputs import read_place_inputs
     from afflint.source.sources import Source
 
     sources = [Source("a.yaml", "a.yaml", (workload(replicas=replicas) + hpa(2, 5)).encode())]

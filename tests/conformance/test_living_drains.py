@@ -15,6 +15,7 @@ from afflint.pipeline.session import Session
 from afflint.placement.plan import DisruptionEffect, Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.placement.upgrade_pools import UpgradeRequest
+from afflint.simulation.inputs import inputs_of
 from shared_material import cases
 
 
@@ -74,7 +75,7 @@ def plan(run: Run, folder: Path, asked: DisruptionRequest) -> Plan:
     for name, items in (("nodes", run.case["nodes"]), ("manifests", run.case["manifests"]), ("pods", pods)):
         folder.joinpath(f"{name}.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
     session = Session(default()._replace(nodes=(str(folder / "nodes.json"),)))
-    given = session.simulation_input(session.sources((str(folder / "manifests.json"),)), (str(folder / "pods.json"),)).simulation_input
+    given = inputs_of(session, session.sources((str(folder / "manifests.json"),)), (str(folder / "pods.json"),)).simulation_input
     return make_plan(given.inventory, given.pod_sources, asked=asked, budgets=given.budgets, evictions=given.evictions)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from afflint.controllers.budgets import Budget, read_budget
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.scheduler.decoding import InventoryError
+from afflint.simulation.inputs import read_place_inputs
 from afflint.source.sources import Source
 
 

@@ -7,7 +7,7 @@ import pytest
 from afflint.controllers.evictions import eviction_of, eviction_of_machine, migration_note, unknown_strategy_note
 from afflint.controllers.pod_source import PodSource
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.place_inputs import read_place_inputs
+from afflint.simulation.inputs import read_place_inputs
 from afflint.source.sources import Source
 
 MASQUERADE = "networks: [{name: default, pod: {}}], domain: {devices: {interfaces: [{name: default, masquerade: {}}]%s}}"

@@ -9,7 +9,7 @@ from afflint.controllers.hyperconverged import kubevirt_in_effect
 from afflint.controllers.kubevirt_cluster import HYPERV_STRICT_CHECK, KubeVirtCluster
 from afflint.controllers.pod_source import PodSource
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.place_inputs import read_place_inputs
+from afflint.simulation.inputs import read_place_inputs
 from afflint.source.sources import Source
 from on_nodes import messages_of
 

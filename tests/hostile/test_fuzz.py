@@ -34,7 +34,6 @@ from afflint.findings.finding import SEVERITIES, Finding, Span
 from afflint.kube.kinds import KINDS
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.options import Options
-from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.pipeline.run import Outcome, run
 from afflint.placement.planner import make_plan
 from afflint.policies.policy_files import read_admission
@@ -47,6 +46,7 @@ from afflint.rendering.helmfiles import add_helmfiles
 from afflint.rendering.hints import Hints
 from afflint.rendering.set_templates import fill_template
 from afflint.report import FORMATS, Report, render
+from afflint.simulation.inputs import read_place_inputs
 from afflint.source.sources import Source
 from afflint.source.temporary_folders import temporary_folder
 from afflint.yaml.documents import to_utf8

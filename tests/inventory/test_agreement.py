@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from afflint.findings.finding import Finding
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.placement.schedule import PlacedWorkload, build_schedule
+from afflint.simulation.inputs import read_place_inputs
 from afflint.source.sources import Source
 from cluster_objects import HOST, REQUIRED, ZONE
 from on_nodes import lint

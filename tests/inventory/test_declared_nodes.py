@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.place_inputs import PlaceInputs, read_place_inputs
 from afflint.placement.plan import Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
+from afflint.simulation.inputs import PlaceInputs, PlaceRequest, read_place_inputs
 from afflint.source.sources import Source
 from linting import findings_of, settings_of
 
@@ -51,7 +51,7 @@ def dump(*nodes: Mapping[str, str]) -> str:
 def inputs(vm: str, *nodes: str, resources: bool = False, counts: Mapping[str, int] | None = None) -> PlaceInputs:
     files = [Source(f"n{number}.yaml", f"n{number}.yaml", text.encode()) for number, text in enumerate(nodes)]
     sources = [Source("a.yaml", "a.yaml", vm.encode())]
-    return read_place_inputs(sources, files, [], default_settings(), resources=resources, counts=counts or {})
+    return read_place_inputs(sources, files, [], default_settings(), request=PlaceRequest(resources=resources, counts=counts or {}))
 
 
 def plan(found: PlaceInputs) -> Plan:

@@ -7,8 +7,8 @@ import pytest
 from afflint.checks.match import Target
 from afflint.controllers.launcher_pod import required_labels
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.placement.planner import make_plan
+from afflint.simulation.inputs import read_place_inputs
 from afflint.source.sources import Source
 from linting import findings_of, settings_of
 

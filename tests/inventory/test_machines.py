@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.placement.plan import Plan
 from afflint.placement.planner import make_plan
+from afflint.simulation.inputs import PlaceRequest, read_place_inputs
 from afflint.source.sources import Source
 from on_nodes import messages_of
 
@@ -51,7 +51,7 @@ def place(*manifests: str, nodes: str = NODES, context: str = "", only_running: 
         return Source(name, name, text.encode())
 
     given = [source("a.yaml", "---\n".join(manifests))], [source("n", f"nodes:{nodes}")], [], default_settings(), [source("c", context)]
-    simulation_input, problems, names, *_ = read_place_inputs(*given, only_running=only_running)
+    simulation_input, problems, names, *_ = read_place_inputs(*given, request=PlaceRequest(only_running=only_running))
     assert problems == ()
     return make_plan(simulation_input.inventory, simulation_input.pod_sources, name_of=names.__getitem__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.place_inputs import read_place_inputs
+from afflint.simulation.inputs import read_place_inputs
 from afflint.source.sources import Source
 from on_nodes import messages_of, rules, workload
 

@@ -6,8 +6,8 @@ import pytest
 
 from afflint.kube.common_instancetypes import instancetype, preference
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.place_inputs import PlaceInputs, read_place_inputs
 from afflint.placement.planner import make_plan
+from afflint.simulation.inputs import PlaceInputs, read_place_inputs
 from afflint.source.sources import Source
 
 DEDICATED = {"dedicatedCPUPlacement": True, "isolateEmulatorThread": True}

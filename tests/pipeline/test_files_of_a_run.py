@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.pipeline.run import run
+from afflint.simulation.inputs import read_place_inputs
 from afflint.source import sources
 from afflint.source.sources import Source, standard_input
 from deployment_text import deployment

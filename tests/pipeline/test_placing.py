@@ -9,8 +9,8 @@ import pytest
 from afflint.inventory.node_files import NodeFileError
 from afflint.inventory.simulation_input import SimulationInput
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.placement.planner import make_plan
+from afflint.simulation.inputs import PlaceRequest, read_place_inputs
 from afflint.source.sources import Source
 
 
@@ -18,7 +18,9 @@ def stage_of(
     manifests: Sequence[Source], nodes: Sequence[Source], pods: Sequence[Source] = (), *, resources: bool = False
 ) -> SimulationInput:
     """The input of the simulation from files without a problem."""
-    simulation_input, problems, *_ = read_place_inputs(manifests, nodes, pods, default_settings(), resources=resources)
+    simulation_input, problems, *_ = read_place_inputs(
+        manifests, nodes, pods, default_settings(), request=PlaceRequest(resources=resources)
+    )
     assert problems == ()
     return simulation_input
 

@@ -14,12 +14,12 @@ from afflint import config
 from afflint.inventory.node_classes import UnknownPoolError
 from afflint.inventory.node_files import NodeFileError
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.pipeline.session import Session
 from afflint.placement.plan import Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.report.place import json_report, table
 from afflint.report.place import page as place_page
+from afflint.simulation.inputs import PlaceRequest, inputs_of, read_place_inputs
 from afflint.source.sources import Source
 from checkout import ROOT
 
@@ -80,7 +80,9 @@ def plan_of(pools: str, *workloads: str, named: bool = True, asked: DisruptionRe
     manifests = [Source(f"w{number}.yaml", f"w{number}.yaml", text.encode()) for number, text in enumerate(workloads)]
     source = [Source("pools.yaml", "pools.yaml", pools.encode())]
     given = (manifests, source) if named else ([*manifests, *source], [])
-    simulation_input, problems, names, _, _, classes, *_ = read_place_inputs(*given, [], default_settings(), counts=counts)
+    simulation_input, problems, names, _, _, classes, *_ = read_place_inputs(
+        *given, [], default_settings(), request=PlaceRequest(counts=counts)
+    )
     assert problems == ()
     return make_plan(
         simulation_input.inventory,
@@ -239,7 +241,7 @@ def test_a_pool_that_is_listed_twice_is_one(tmp_path: Path, monkeypatch: pytest.
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     session = Session(config.default())
-    classes = session.simulation_input(session.sources(["."])).classes
+    classes = inputs_of(session, session.sources(["."])).classes
     assert [each.title for each in classes] == ["NodePool gpu"]
 
 

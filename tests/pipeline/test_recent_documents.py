@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from afflint.pipeline.source_objects import RecentDocuments
+from afflint.inventory.source_objects import RecentDocuments
 
 POD, LONG = b"kind: Pod\n", b"kind: Pod # with a long comment\n"
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from afflint.checks.registry import bound_policies
 from afflint.pipeline.map_step import MapSettings, default_settings
 from afflint.pipeline.options import Options
-from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.pipeline.run import run
 from afflint.placement.plan import Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.policies.policy import Policy
+from afflint.simulation.inputs import read_place_inputs
 from afflint.source.sources import Source
 from on_nodes import apart, spread, workload
 from policing import findings_of, messages_of, policy, session_of

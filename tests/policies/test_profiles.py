@@ -12,9 +12,9 @@ import pytest
 
 from afflint import config as settings
 from afflint.checks.registry import CATEGORIES, rules
+from afflint.compliance.policy_tests import ExampleRunner, examples_in
 from afflint.config import Config, ConfigError
 from afflint.config.yaml import read_yaml
-from afflint.pipeline.policy_tests import ExampleRunner, examples_in
 from afflint.policies.binding import page
 from afflint.source.examples import Example, parse
 from checkout import ROOT, clean_environment

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from afflint.pipeline.map_step import Checker, default_settings
-from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.pipeline.run import run
+from afflint.simulation.inputs import read_place_inputs
 from afflint.source import kustomizations as module
 from afflint.source.kustomizations import Kustomizations, Use
 from afflint.source.sources import discover

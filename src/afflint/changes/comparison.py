@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from afflint.changes.sides import Side, Sides, finding_changes, shared_mapper
 from afflint.findings.namedtuples import NamedTuple
-from afflint.pipeline.place_inputs import SeveralClustersError
 from afflint.report.changes.model import ChangeReport, PlacementChanges
 from afflint.report.coverage import not_seen_lines
+from afflint.simulation.inputs import PlaceRequest, SeveralClustersError
 from afflint.source.sources import Source
 
 if TYPE_CHECKING:
     from afflint.pipeline.options import Options
-    from afflint.pipeline.place_inputs import PlaceInputs
-
-_NO_COUNTS: Mapping[str, int] = {}
+    from afflint.simulation.inputs import PlaceInputs
 
 
 class DiffRequest(NamedTuple):
-    """What is compared besides the manifests: running pods, sizes of pools, and how charts are rendered."""
+    """What is compared besides the manifests, and how charts are rendered."""
 
     pods: Sequence[str] = ()
-    counts: Mapping[str, int] = _NO_COUNTS
     network: bool = False
     offline: bool = False
     placement: bool = True
-    resources: bool = True
-    only_running: bool = False
+    place: PlaceRequest = PlaceRequest()
 
 
 def compare_sides(sides: Sides, options: Options, request: DiffRequest) -> ChangeReport:
@@ -72,9 +68,8 @@ def _inputs(sides: Sides, options: Options, request: DiffRequest) -> tuple[Place
     """Return the input of the simulations of both sides, with notes. If only one side has nodes, they count for both."""
 
     def read(side: Side, node_files: Sequence[Source] | None = None) -> PlaceInputs:
-        more = {"resources": request.resources, "only_running": request.only_running, "counts": request.counts}
         with side.entered():
-            return side.place(options, node_files, request.pods, **more)
+            return side.place(options, node_files, request.pods, request.place)
 
     head, base = read(sides.head), read(sides.base)
     if has_nodes(head) == has_nodes(base):

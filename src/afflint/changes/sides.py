@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from afflint.changes import findings
 from afflint.changes.git import Range, Repository, TreeEntry
@@ -21,10 +21,10 @@ from afflint.source.sources import STDIN, SUFFIXES, Source, SourceError
 
 if TYPE_CHECKING:
     from afflint.pipeline.options import Options
-    from afflint.pipeline.place_inputs import PlaceInputs
-    from afflint.pipeline.rendered import RenderedRun
     from afflint.pipeline.run import Outcome
     from afflint.pipeline.session import Session
+    from afflint.rendered.rendered_run import RenderedRun
+    from afflint.simulation.inputs import PlaceInputs, PlaceRequest
 
 Load = Callable[[str | None], Config]
 """Loads a configuration file, or the defaults, with the options of the command line."""
@@ -61,7 +61,7 @@ class Side:
             try:
                 yield self.session
             except UserError as error:
-                from afflint.pipeline.place_inputs import SeveralClustersError
+                from afflint.simulation.inputs import SeveralClustersError
 
                 if self._is_base and not isinstance(error, SeveralClustersError):
                     raise UserError(f"in the base ({self.name}): {error}") from None
@@ -87,15 +87,17 @@ class Side:
         """Return the findings of this side."""
         return self.session.check(*self._with_renders(options))
 
-    def place(self, options: Options, node_files: Sequence[Source] | None, pods: Sequence[str], **more: Any) -> PlaceInputs:
+    def place(self, options: Options, node_files: Sequence[Source] | None, pods: Sequence[str], request: PlaceRequest) -> PlaceInputs:
         """Return the input of the simulation of this side."""
+        from afflint.simulation.inputs import inputs_of
+
         sources, options = self._with_renders(options)
         running = [self.snapshot.path_of(path) for path in pods] if self.snapshot is not None else pods
         session, config = self.session, self.session.config
         if config.select is not None or config.ignore:
             # Which rules are reported makes no difference to what the API server rejects.
             session = session.under(config._replace(select=None, ignore=()))
-        return session.simulation_input(sources, running, options=options, node_files=node_files, lines=False, needs_nodes=False, **more)
+        return inputs_of(session, sources, running, request._replace(lines=False, needs_nodes=False), options, node_files)
 
     def failures(self) -> dict[tuple[str, str], str]:
         """Return why render roots fail, with the paths of the repository in place of those of the snapshot."""

@@ -2,14 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from afflint.findings.finding import FileId, ObjectRef, Severity, Site
+from afflint.findings.finding import FileId, Found, ObjectRef, Severity, Site
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.paths import Path, Step
+from afflint.findings.paths import Path, Step, field_of, named_field
 from afflint.kube import NEWEST
 
 if TYPE_CHECKING:
     from afflint.charts.sources import ChartSource
     from afflint.findings.edits import SymbolicEdit
+    from afflint.findings.finding import Edit
+    from afflint.yaml.documents import Document
 
 
 class Target(NamedTuple):
@@ -124,3 +126,21 @@ def removing(path: Path, *, prune: bool = False) -> tuple["SymbolicEdit", ...]:
     from afflint.findings.edits import Remove
 
     return (Remove(path, prune),)
+
+
+def located(rule: str, match: Match, base: Path, ref: ObjectRef, document: "Document", *, fixing: bool) -> Found:
+    """Return a match in the object at ``base`` with its span; if the rule offers fixes (``fixing``), with its edits as text."""
+    span = document.locate(match.path, key=match.key)
+    field = match.path if match.field is None else match.field
+    edits: tuple[Edit, ...] = ()
+    # The value of a placeholder may not even be YAML.
+    if fixing and match.edits and not document.filled:
+        from afflint.yaml.editing import resolve
+
+        edits = resolve(document, match.edits) or ()
+    below = field[len(base) :]
+    item = named_field(document.data, field, len(base)) if any(type(step) is int for step in below) else ""
+    meant = match.edits if edits else ()
+    return Found(
+        rule, match.message, match.help, document.index, span, ref, field_of(below), match.severity, edits=edits, item=item, meant=meant
+    )

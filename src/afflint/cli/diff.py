@@ -71,6 +71,7 @@ def diff(args: DiffOptions) -> int:
     from afflint.changes.git import Repository
     from afflint.changes.sides import opened
     from afflint.pipeline.session import Session
+    from afflint.simulation.inputs import PlaceRequest
 
     targets = _targets(args)
     options.check_choice("--color", args.color, options.COLORS)
@@ -81,12 +82,10 @@ def diff(args: DiffOptions) -> int:
     ref, paths = _arguments(Repository(os.getcwd()), args.arguments)
     request = DiffRequest(
         args.pods,
-        parse_counts(args.counts),
         args.render_network,
         args.offline,
-        placement=not args.no_placement,
-        resources=not args.no_resources,
-        only_running=args.only_running,
+        not args.no_placement,
+        PlaceRequest(resources=not args.no_resources, only_running=args.only_running, counts=parse_counts(args.counts)),
     )
 
     def asked(repository: Repository) -> Range:

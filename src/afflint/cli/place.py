@@ -15,9 +15,9 @@ from afflint.findings.phrases import visible
 from afflint.report.coverage import coverage_lines
 
 if TYPE_CHECKING:
-    from afflint.pipeline.place_inputs import PlaceInputs
     from afflint.placement.plan import Plan
     from afflint.placement.upgrade_pools import UpgradeRequest
+    from afflint.simulation.inputs import PlaceInputs
 
 _FORMATS = ("text", "json", "html")
 RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources (`--no-resources`)"
@@ -68,6 +68,7 @@ def read_inputs(args: SimulationArguments, paths: Sequence[str], kinds: Sequence
     """Return what a command simulates, with the objects of some kinds. Raises UserError."""
     from afflint.pipeline.options import Options
     from afflint.pipeline.session import Session
+    from afflint.simulation.inputs import PlaceRequest, inputs_of
 
     if args.resources and args.no_resources:
         raise UserError("--resources and --no-resources exclude each other")
@@ -75,16 +76,14 @@ def read_inputs(args: SimulationArguments, paths: Sequence[str], kinds: Sequence
     note_unused_render(session.config)
     given = session.sources(paths or (() if session.pipes_workloads() else (".",)))
     sources, run = session.with_renders(given, Options(options.jobs(session.config.jobs)), network=args.render_network)
-    return session.simulation_input(
-        sources,
-        args.pods,
-        options=run,
-        counts=parse_counts(args.counts),
+    request = PlaceRequest(
         resources=not args.no_resources,
         only_running=args.only_running,
         replan=args.replan,
+        counts=parse_counts(args.counts),
         kinds=kinds,
     )
+    return inputs_of(session, sources, args.pods, request, run)
 
 
 class PlaceDisruptions(CommandOptions, heading="Disruptions"):

@@ -14,7 +14,7 @@ from afflint.findings.errors import UserError
 from afflint.findings.phrases import pluralize, visible
 
 if TYPE_CHECKING:
-    from afflint.pipeline.policy_tests import ExampleVerdict
+    from afflint.compliance.policy_tests import ExampleVerdict
 
 _FORMATS = ("text", "json")
 _BOLD, _RED, _GREEN, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
@@ -40,7 +40,7 @@ def test(args: PolicyTestOptions) -> int:
     Exits with 1 if an example does not give the expected findings or cannot be read.
     """
     from afflint.checks.registry import rules
-    from afflint.pipeline.policy_tests import ExampleRunner, examples_in
+    from afflint.compliance.policy_tests import ExampleRunner, examples_in
     from afflint.source.examples import Example
 
     options.check_choice("--format", args.form, _FORMATS)

@@ -63,7 +63,7 @@ def report(args: ReportOptions) -> int:
     workload violates a policy. With --history, the report shows how findings and violations have changed, and needs no policies.
     Exits with 0 even if there are violations; use `afflint check` to fail on them.
     """
-    from afflint.pipeline.compliance import compliance
+    from afflint.compliance.applied_policies import compliance
     from afflint.pipeline.session import Session
 
     options.check_choice("--format", args.form, _FORMATS)
@@ -77,7 +77,7 @@ def report(args: ReportOptions) -> int:
         run = options.run_options(config, progress, cache=options.cache_folder(args.cache_dir, no_cache=args.no_cache))
         result = compliance(session, *session.with_renders(sources, run, network=args.render_network, offline=args.offline), args.owner)
     if args.history:
-        from afflint.changes.report_history import trends
+        from afflint.compliance.history import trends
 
         result = result._replace(trends=trends(args.history, result, today(), besides=args.output))
     write_or_show(args.output, _chunks(result, args))

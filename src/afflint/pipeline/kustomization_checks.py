@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from afflint.checks.kustomizations import KustomizationOfRun
+from afflint.checks.match import located
 from afflint.findings.finding import FileId, Found
 from afflint.inventory.kustomized_objects import ReadFile, first_kustomization, may_rename, only_document
 from afflint.kube.manifests import reference
 from afflint.pipeline.files import Files
-from afflint.pipeline.map_step import located
 from afflint.source.kustomizations import LARGEST, NAMES
 from afflint.source.sources import read_bytes
 from afflint.yaml.document import Document, map_at, text_at

@@ -18,8 +18,8 @@ from afflint.source.sources import Source
 if TYPE_CHECKING:
     from afflint.index.manifest_index import ManifestIndex
     from afflint.inventory.node_files import NodeFact
-    from afflint.pipeline.rendered import RenderedRun
     from afflint.pools.references import Pools
+    from afflint.rendered.rendered_run import RenderedRun
 
 
 class NodesAndPools(NamedTuple):

@@ -7,7 +7,7 @@ configuration of severities. The reduce step adds these.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from afflint.checks.match import Match, Target
+from afflint.checks.match import Match, Target, located
 from afflint.checks.registry import CATEGORIES, BoundRule, Dispatch, bind_rules, rules
 from afflint.findings.finding import NO_OBJECT, Edit, Found, ObjectRef, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
@@ -27,11 +27,11 @@ from afflint.yaml.documents import Document
 from afflint.yaml.object_fields import api_version_of, items_of, kind_of
 
 if TYPE_CHECKING:
+    from afflint.checks.policies.evaluation import PolicyEvaluator
     from afflint.checks.templates import TemplateChecks
     from afflint.index.mutating_policies import MutatingPolicy
     from afflint.index.scheduler_configurations import SchedulerConfiguration
     from afflint.kube.catalogue import CustomKind
-    from afflint.pipeline.policy_evaluation import PolicyEvaluator
     from afflint.pipeline.suppressions import Suppression
     from afflint.pools.pool import Pool, PoolPart
     from afflint.yaml.embedded import EmbeddedDocument
@@ -536,7 +536,7 @@ def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":
     """Return the evaluator of the policies among some rules; None if there are none."""
     if all(each.subject != "policy" for each in rules):
         return None
-    from afflint.pipeline.policy_evaluation import PolicyEvaluator
+    from afflint.checks.policies.evaluation import PolicyEvaluator
 
     return PolicyEvaluator(rules)
 
@@ -661,21 +661,3 @@ def _other_kind(document: Document) -> str | None:
         return "no kind"  # Settings of a tool, or a report, whose text mentions kinds.
     kind = kind_of(document.data)
     return kind if kind and kind not in NAMES else None
-
-
-def located(rule: str, match: Match, base: Path, ref: ObjectRef, document: Document, *, fixing: bool) -> Found:
-    """Return a match in the object at ``base`` with its span; if the rule offers fixes (``fixing``), with its edits as text."""
-    span = document.locate(match.path, key=match.key)
-    field = match.path if match.field is None else match.field
-    edits: tuple[Edit, ...] = ()
-    # The value of a placeholder may not even be YAML.
-    if fixing and match.edits and not document.filled:
-        from afflint.yaml.editing import resolve
-
-        edits = resolve(document, match.edits) or ()
-    below = field[len(base) :]
-    item = named_field(document.data, field, len(base)) if any(type(step) is int for step in below) else ""
-    meant = match.edits if edits else ()
-    return Found(
-        rule, match.message, match.help, document.index, span, ref, field_of(below), match.severity, edits=edits, item=item, meant=meant
-    )

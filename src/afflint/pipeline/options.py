@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from afflint.pipeline.definitions import DefinitionReader
     from afflint.pipeline.map_step import FileResult, MapSettings
     from afflint.pipeline.mapping import Contents
-    from afflint.pipeline.rendered import RenderedRun
+    from afflint.rendered.rendered_run import RenderedRun
     from afflint.source.sources import Source
 
     Mapper = Callable[[Collection[Source], MapSettings], Iterable[FileResult]]

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from afflint.checks.match import CrossManifestMatch
+from afflint.checks.match import CrossManifestMatch, located
 from afflint.config import ALL, matcher
 from afflint.findings.finding import NO_OBJECT, FileId, Finding, Fix, Found, FoundPlace, Related
 from afflint.findings.namedtuples import NamedTuple
@@ -17,19 +17,19 @@ from afflint.findings.phrases import join_words, quoted
 from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.pipeline.files import Files
-from afflint.pipeline.map_step import Checker, MapSettings, located
+from afflint.pipeline.map_step import Checker, MapSettings
 from afflint.source.sources import read_bytes, relative
 from afflint.yaml import documents, prefilter
 from afflint.yaml.documents import Document
 
 if TYPE_CHECKING:
     from afflint.checks.cluster_view import ClusterView
+    from afflint.checks.policies.evaluation import UnevaluatedPolicy
     from afflint.checks.registry import Subject
     from afflint.checks.topology import KnownTopology
     from afflint.index.mutating_policies import MutatingPolicy
     from afflint.inventory.node_classes import NodeClass
     from afflint.inventory.node_files import NodeFact
-    from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
     from afflint.pipeline.suppressions import Suppression
     from afflint.pools.references import Pools
 
@@ -127,7 +127,7 @@ class Reduction:
             for each in [cluster.manifest_index for cluster in clusters] or [manifest_index]:
                 views[each] = ClusterView(nodes, each, self._settings.host_key, name_of, version, classes, gates)
         if manifest_index.facts.policy_candidates:
-            from afflint.pipeline.policy_evaluation import evaluated_workloads
+            from afflint.checks.policies.evaluation import evaluated_workloads
 
             known_topology = _ground(tuple(views.values()), pools)
             yield from evaluated_workloads(self._settings.rules, manifest_index, self._is_in, known_topology, self.unevaluated)
@@ -137,7 +137,7 @@ class Reduction:
                 view = views[manifest_index]
                 yield from self._matches_of("nodes", view)
                 if any(each.subject == "outcome" for each in self._settings.rules):
-                    from afflint.pipeline.policy_evaluation import outcomes
+                    from afflint.checks.policies.evaluation import outcomes
 
                     yield from outcomes(self._settings.rules, view, self._is_in, self.unevaluated)
 
@@ -149,7 +149,7 @@ class Reduction:
 
     def subjects(self, manifest_index: ManifestIndex) -> Iterator[tuple[str, Pods]]:
         """Yield the workloads that each policy applies to, with the name of the policy."""
-        from afflint.pipeline.policy_evaluation import subjects
+        from afflint.checks.policies.evaluation import subjects
 
         return subjects(self._settings.rules, manifest_index, self._is_in)
 

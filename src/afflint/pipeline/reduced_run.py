@@ -10,13 +10,13 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.report import Summary
 
 if TYPE_CHECKING:
+    from afflint.checks.policies.evaluation import UnevaluatedPolicy
     from afflint.findings.finding import FileId, Finding, Found
     from afflint.index.manifest_index import ManifestIndex
     from afflint.index.mutating_policies import MutatingPolicy
     from afflint.inventory.node_files import NodeFact
     from afflint.pipeline.files import Files
     from afflint.pipeline.map_step import FileResult, MapSettings
-    from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
     from afflint.pipeline.suppression_filter import SuppressionFilter
     from afflint.pools.references import Pools
 

@@ -182,7 +182,7 @@ def _has_cluster_policies(settings: MapSettings) -> bool:
 
 
 def _recent_documents() -> Reading:
-    from afflint.pipeline.source_objects import RecentDocuments
+    from afflint.inventory.source_objects import RecentDocuments
 
     return RecentDocuments().read
 
@@ -191,14 +191,15 @@ def _with_cluster_policies(reduced: ReducedRun, reading: Reading) -> ReducedRun:
     """Return the same with the results of the cluster's own policies, if there are any; ``reading`` parses documents."""
     if not _has_cluster_policies(reduced.settings):
         return reduced
-    from afflint.pipeline.cluster_policies import admitted
+    from afflint.checks.policies.cluster_policies import admitted
 
     files, kustomizations = reduced.files, reduced.suppression_filter.kustomizations
     checked = [file for file in reduced.results if file in reduced.all_results]
     sources = {file: files.sources[file] for file in reduced.all_results}
+    readable = dict.fromkeys(file for file, result in reduced.all_results.items() if not (result.templated or result.unread))
     is_complete = reduced.settings.target.complete
     admission = admitted(
-        reduced.settings.rules, sources, reduced.all_results, checked, kustomizations.is_patch, is_complete=is_complete, reading=reading
+        reduced.settings.rules, sources, readable, checked, kustomizations.is_patch, is_complete=is_complete, reading=reading
     )
     across = {file: [*found] for file, found in reduced.across.items()}
     for file, found in admission.found:
@@ -258,7 +259,7 @@ def _suppressed(reduced: ReducedRun) -> tuple[list[Finding], int]:
 def _unevaluated_policies(reduced: ReducedRun) -> Iterable[str]:
     if not reduced.unevaluated:
         return ()
-    from afflint.pipeline.policy_evaluation import policy_findings
+    from afflint.checks.policies.evaluation import policy_findings
 
     return policy_findings(reduced.unevaluated, reduced.files.names)
 

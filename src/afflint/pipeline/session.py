@@ -6,7 +6,7 @@ A session keeps nothing that it has read from disk, so each run sees the current
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint import config as configuration
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from afflint.findings.finding import Finding
     from afflint.pipeline.map_step import MapSettings
     from afflint.pipeline.options import Options
-    from afflint.pipeline.place_inputs import PlaceInputs
     from afflint.pipeline.reduced_run import ReducedRun
     from afflint.pipeline.run import Outcome
 
@@ -130,6 +129,10 @@ class Session:
             raise UserError(f"{folder}: no nodes or node pools in the files of this folder")
         return found
 
+    def named_sources(self, paths: Iterable[str]) -> list[Source]:
+        """Return the files that the values of an option name, each once. Raises UserError if standard input is checked as well."""
+        return self._buffered(self._named(path) for path in paths)
+
     def _named(self, path: str) -> Source:
         """Return the source for an option. Options share standard input, but raise UserError if it is checked as well."""
         if path != STDIN:
@@ -184,7 +187,7 @@ class Session:
         tools = renderers(self.config)
         if not tools:
             return sources, options
-        from afflint.pipeline.rendered import RenderedRun
+        from afflint.rendered.rendered_run import RenderedRun
         from afflint.rendering.builds import RenderOptions
 
         wanted = RenderOptions(tools, network, offline, options.cache, options.jobs, self.config.kubernetes_version)
@@ -288,44 +291,6 @@ class Session:
             ignores = configuration.ignores(self.config)
             options = options._replace(ignored_in=lambda path: ignores(self._relative(path)))
         return options
-
-    def simulation_input(
-        self,
-        sources: Sequence[Source],
-        pods: Sequence[str] = (),
-        *,
-        resources: bool = True,
-        only_running: bool = False,
-        replan: bool = False,
-        counts: Mapping[str, int] | None = None,
-        kinds: Collection[str] = (),
-        options: Options | None = None,
-        node_files: Sequence[Source] | None = None,
-        lines: bool = True,
-        needs_nodes: bool = True,
-    ) -> PlaceInputs:
-        """Read the input of a simulation: workloads and nodes in ``sources``, the nodes of the configuration, and running ``pods``.
-
-        ``counts`` are the sizes of node pools by their names, ``kinds`` those of further objects in the result.
-        ``options`` have the rendered output of the run, if there is any.
-        ``node_files`` replace those of the configuration; see ``read_place_inputs`` for the others.
-        """
-        from afflint.pipeline.place_inputs import read_place_inputs
-
-        running = self._buffered(self._named(path) for path in pods)
-        given = sources, self.node_files() if node_files is None else node_files, running, self.settings()
-        return read_place_inputs(
-            *given,
-            self.context(),
-            self.options(options),
-            resources=resources,
-            only_running=only_running,
-            replan=replan,
-            counts=counts or {},
-            lines=lines,
-            needs_nodes=needs_nodes,
-            kinds=kinds,
-        )
 
 
 def _nothing(_path: str) -> bool:

@@ -7,9 +7,9 @@ describes how to add a check.
 in both. The user's message may contain the fields of ``messages.FIELDS``.
 
 ValidatingAdmissionPolicies (``admission_manifests.py``) come from manifests that ``policies`` names. Each is a rule with the name of the
-policy and the subject ``admission``; ``pipeline/cluster_policies.py`` applies them to objects of any kind. If a policy cannot be evaluated
-for an object, the check raises ``subject.UnevaluatedError``, which is reported as "not evaluated". ``admission/cel.py`` evaluates CEL
-expressions.
+policy and the subject ``admission``; ``checks/policies/cluster_policies.py`` applies them to objects of any kind. If a policy cannot be
+evaluated for an object, the check raises ``subject.UnevaluatedError``, which is reported as "not evaluated". ``admission/cel.py`` evaluates
+CEL expressions.
 
 The policy sets of afflint (``extends: ["afflint:strict"]``) are ordinary configurations such as ``rules/profiles/strict.yaml``.
 """

@@ -213,7 +213,7 @@ CHECKS: dict[str, PolicyCheck] = {
     ),
     "validating-admission-policy": PolicyCheck(
         "AdmissionManifests",
-        "afflint.pipeline.cluster_policies:admitted",
+        "afflint.checks.policies.cluster_policies:admitted",
         "A policy of the cluster must admit the object.",
         "Change the object so that the policy admits it.",
         subject="admission",

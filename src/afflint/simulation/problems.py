@@ -14,7 +14,7 @@ from afflint.pipeline.map_step import FileResult
 from afflint.pipeline.suppression_filter import SuppressionFilter
 
 if TYPE_CHECKING:
-    from afflint.pipeline.rendered import RunOrigins
+    from afflint.rendered.rendered_run import RunOrigins
 
 UNREADABLE = ("unreadable-manifest", "text-after-document")
 

@@ -13,14 +13,14 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.baseline import since
 from afflint.pipeline.files import Files
 from afflint.pipeline.options import Options
-from afflint.pipeline.rendered import without_values
 from afflint.pipeline.run import reduce_run
+from afflint.rendered.rendered_run import without_values
 from afflint.report.compliance import Breach, Compliance, ComplianceVerdict, EvaluatedWorkload, PolicyCompliance, State, other
 from afflint.yaml.emitter import flow
 
 if TYPE_CHECKING:
+    from afflint.checks.policies.evaluation import UnevaluatedPolicy
     from afflint.index.facts import Pods
-    from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
     from afflint.pipeline.reduced_run import ReducedRun
     from afflint.pipeline.session import Session
     from afflint.policies.policy import Policy

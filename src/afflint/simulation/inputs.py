@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from afflint.checks.match import Target
@@ -30,7 +31,6 @@ from afflint.pipeline.locating import located_facts, pools_of
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings
 from afflint.pipeline.mapping import map_files
 from afflint.pipeline.options import Options
-from afflint.pipeline.place_problems import UNREADABLE, PlaceProblems
 from afflint.pipeline.reduce_step import Reduction, policies_of
 from afflint.pipeline.reduced_run import is_empty
 from afflint.pipeline.suppression_filter import SuppressionFilter
@@ -38,6 +38,7 @@ from afflint.pipeline.unrendered import coverage_of
 from afflint.pools.pool import Pool
 from afflint.pools.references import Pools
 from afflint.report.model import RenderSummary
+from afflint.simulation.problems import UNREADABLE, PlaceProblems
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import Source, each_once
 from afflint.yaml.object_fields import kind_of, name_of, namespace_of
@@ -45,7 +46,8 @@ from afflint.yaml.object_fields import kind_of, name_of, namespace_of
 if TYPE_CHECKING:
     from afflint.index.mutating_policies import MutatingPolicy
     from afflint.pipeline.options import Mapper
-    from afflint.pipeline.rendered import RenderedRun, RunOrigins
+    from afflint.pipeline.session import Session
+    from afflint.rendered.rendered_run import RenderedRun, RunOrigins
 
 _ALL = Options()
 NO_NODES = (
@@ -81,18 +83,44 @@ class SeveralClustersError(UserError):
     """The rendered manifests are for several clusters."""
 
 
-_NO_COUNTS: Mapping[str, int] = {}
+class PlaceRequest(NamedTuple):
+    """What is read of the files for a simulation."""
+
+    resources: bool = True
+    """Whether the requests of pods and the allocatable resources of nodes are compared, if a node has any."""
+    only_running: bool = False
+    """Whether virtual machines that do not start by themselves have no pods."""
+    replan: bool = False
+    """Whether running pods of the workloads are scheduled again."""
+    counts: Mapping[str, int] = MappingProxyType({})
+    """The sizes of node pools by their names."""
+    lines: bool = True
+    """Whether the lines of workloads are read."""
+    needs_nodes: bool = True
+    """Whether an input without nodes and pools is an error."""
+    kinds: Collection[str] = ()
+    """The kinds of further objects that the result has, as the files contain them."""
 
 
-class _PlaceRequest(NamedTuple):
-    """What the caller of ``read_place_inputs`` asks for, by the names of its parameters."""
+_ALL_PLACED = PlaceRequest()
 
-    resources: bool
-    only_running: bool
-    replan: bool
-    counts: Mapping[str, int]
-    needs_nodes: bool
-    kinds: Collection[str]
+
+def inputs_of(
+    session: Session,
+    sources: Sequence[Source],
+    pods: Sequence[str] = (),
+    request: PlaceRequest = _ALL_PLACED,
+    options: Options | None = None,
+    node_files: Sequence[Source] | None = None,
+) -> PlaceInputs:
+    """Read the input of a simulation: workloads and nodes in ``sources``, the nodes of the configuration, and running ``pods``.
+
+    ``options`` have the rendered output of the run, if there is any. ``node_files`` replace those of the configuration. Raises UserError
+    and what ``read_place_inputs`` raises.
+    """
+    running, settings = session.named_sources(pods), session.settings()
+    nodes = session.node_files() if node_files is None else node_files
+    return read_place_inputs(sources, nodes, running, settings, session.context(), session.options(options), request)
 
 
 def read_place_inputs(
@@ -102,33 +130,21 @@ def read_place_inputs(
     settings: MapSettings,
     context: Iterable[Source] = (),
     options: Options = _ALL,
-    *,
-    resources: bool = True,
-    only_running: bool = False,
-    replan: bool = False,
-    counts: Mapping[str, int] = _NO_COUNTS,
-    lines: bool = True,
-    needs_nodes: bool = True,
-    kinds: Collection[str] = (),
+    request: PlaceRequest = _ALL_PLACED,
 ) -> PlaceInputs:
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
 
-    With ``replan``, running pods of the workloads are scheduled again. With ``only_running``, virtual machines that do not start by
-    themselves have no pods. The KubeVirt resource, namespaces and autoscalers in ``context`` are used, too.
-
-    ``kinds`` are those of further objects that the result has, as the files contain them.
-    Nodes and node pools among the sources are used if no node files are named; ``counts`` are the sizes of pools by their names.
-    With ``resources``, the requests of pods and the allocatable resources of nodes are compared if a node has any.
-    Without ``lines``, the lines of workloads are not read. Without ``needs_nodes``, the input may have neither nodes nor pools.
-    Workloads that the API server would reject have no pods: those with an error of a rule of the category ``admission`` that is neither
-    suppressed nor ignored in ``options``. Workloads in rendered output have the file and the line that they come from.
+    Nodes and node pools among the sources are used if no node files are named. The KubeVirt resource, namespaces and autoscalers in
+    ``context`` are used, too. Workloads that the API server would reject have no pods: those with an error of a rule of the category
+    ``admission`` that is neither suppressed nor ignored in ``options``. Workloads in rendered output have the file and the line that they
+    come from.
 
     Raises NodeFileError if there are neither nodes nor pools, or if a node, a pool or a pod is invalid, UnknownPoolError, and
     SeveralClustersError.
     """
     admission = tuple([rule for rule in settings.rules if rule.category == "admission" and rule.name not in UNREADABLE])
-    settings = settings._replace(rules=(*bind_rules(UNREADABLE), *admission), inventory=True, resources=resources, lines=lines)
-    request = _PlaceRequest(resources, only_running, replan, counts, needs_nodes, kinds)
+    read_rules = (*bind_rules(UNREADABLE), *admission)
+    settings = settings._replace(rules=read_rules, inventory=True, resources=request.resources, lines=request.lines)
     return _PlaceReading(_PlaceFiles(sources, node_files, pod_files, context), settings, options, request).inputs()
 
 
@@ -158,7 +174,7 @@ class _PlaceFiles:
 class _PlaceReading:
     """One reading of the input: the results of the map step, and what follows from all of them together."""
 
-    def __init__(self, given: _PlaceFiles, settings: MapSettings, options: Options, request: _PlaceRequest) -> None:
+    def __init__(self, given: _PlaceFiles, settings: MapSettings, options: Options, request: PlaceRequest) -> None:
         self._given, self._settings, self._options, self._request = given, settings, options, request
         self._files = files = given.files
         self._kustomizations = files.kustomizations()
@@ -429,7 +445,7 @@ def _with_limit_ranges(
     holders = files.of(file for file, result in {**context, **results}.items() if LIMIT_RANGE in result.passed and not result.templated)
     if not holders:
         return results
-    from afflint.pipeline.source_objects import objects_of
+    from afflint.inventory.source_objects import objects_of
 
     wanted = frozenset((LIMIT_RANGE,)).__contains__
     sources = [source for source in holders.values() if not kustomizations.is_patch(source.path)]
@@ -453,7 +469,7 @@ def _with_priorities(simulation_input: SimulationInput, files: Files, results: M
     if not (named or any("PriorityClass" in result.passed for result in results.values())):
         return simulation_input
     from afflint.inventory.priorities import PRIORITY_CLASS, priorities_of, read_priority_classes, with_priorities
-    from afflint.pipeline.source_objects import objects_of
+    from afflint.inventory.source_objects import objects_of
 
     readable = [file for file, result in results.items() if not (result.templated or result.unread)]
     found = (data for source in files.of(readable).values() for _, data, _ in objects_of(source, frozenset((PRIORITY_CLASS,)).__contains__))

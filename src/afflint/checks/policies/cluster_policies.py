@@ -1,8 +1,8 @@
-"""The cluster's own policies, applied to the objects of a run: those of the API server, of Kyverno and of Gatekeeper, if they are in CEL
-and the configuration names their manifests.
+"""The cluster's own policies in CEL, applied to the objects of a run: those of the API server, of Kyverno and of Gatekeeper.
 
-They apply to any kind and to whole objects, so afflint reads the files a second time. Runs without such policies do not import this
-module. A policy that cannot be evaluated offline is listed next to the findings and never reported as a finding.
+The configuration names their manifests. They apply to any kind and to whole objects, so afflint reads the files a second time. Runs
+without such policies do not import this module. A policy that cannot be evaluated offline is listed next to the findings and never reported
+as a finding.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from afflint.admission.api_resources import resource_of
-from afflint.checks.match import Match
+from afflint.checks.match import Match, located
 from afflint.checks.policies.admission_policies import AdmissionEvaluator, PolicyDenial
+from afflint.checks.policies.evaluation import UnevaluatedPolicy
 from afflint.checks.policies.policy_compiler import Unknown
 from afflint.checks.registry import CATEGORIES, rules
 from afflint.config.settings import ALL
@@ -21,12 +22,10 @@ from afflint.findings.errors import UserError
 from afflint.findings.finding import NO_FILE, FileId, Finding, Found, ObjectRef, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.inventory.source_objects import objects_of
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Manifest, Workload, labels_at, reference
-from afflint.pipeline.map_step import located
-from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
-from afflint.pipeline.source_objects import objects_of
 from afflint.policies.admission_manifests import BINDING, POLICY, AdmissionPolicy, Fault
 from afflint.policies.kyverno_policies import EXCEPTION
 from afflint.policies.policy_files import Admission, read_admission
@@ -38,7 +37,6 @@ from afflint.yaml.prefilter import Reading
 
 if TYPE_CHECKING:
     from afflint.checks.registry import BoundRule
-    from afflint.pipeline.map_step import FileResult
     from afflint.yaml.document import Document
 
 
@@ -56,7 +54,7 @@ _POD = "Pod"
 def admitted(
     bound: Iterable[BoundRule],
     sources: Mapping[FileId, Source],
-    results: Mapping[FileId, FileResult],
+    readable: Collection[FileId],
     checked: Collection[FileId],
     is_patch: Callable[[str], bool],
     *,
@@ -65,7 +63,7 @@ def admitted(
 ) -> Admitted:
     """Apply the policies to the ``checked`` files. ``is_complete``: the files contain all objects of their namespaces.
 
-    ``sources`` are all files of the run, ``results`` those of the map step; any file may define parameters and namespaces.
+    ``sources`` are all files of the run. Those that are ``readable`` as manifests may define parameters and namespaces.
     ``is_patch``: returns whether a kustomization uses the file at a path as a patch. ``reading`` replaces ``documents.read``. Raises
     UserError if a policy file cannot be read.
     """
@@ -76,9 +74,8 @@ def admitted(
         admission = read_admission(paths_of_policies, {*rules(), *CATEGORIES, ALL})
     except OSError as error:
         raise UserError(f"the policy file {error.filename!r} cannot be read: {error.strerror}") from None
-    readable = {file: source for file, source in sources.items() if not (results[file].templated or results[file].unread)}
     wanted = wanted_objects(admission.policies)
-    objects = [data for source in readable.values() for _, data, _ in objects_of(source, wanted)]
+    objects = [data for file in readable for _, data, _ in objects_of(sources[file], wanted)]
     evaluator = AdmissionEvaluator(admission, names, objects, is_complete=is_complete)
     severities = {rule.name: rule.severity or "error" for rule in bound}
     paths = {os.path.realpath(source.path): file for file, source in sources.items()}
@@ -87,12 +84,12 @@ def admitted(
     unevaluated += _unread(admission)
     found: list[tuple[FileId, Found]] = []
     for file in sorted(checked):
-        if file in readable and not is_patch(readable[file].path):
-            for each in _results_of_file(evaluator, readable[file], reading):
+        if file in readable and not is_patch(sources[file].path):
+            for each in _results_of_file(evaluator, sources[file], reading):
                 if isinstance(each, Found):
                     found.append((file, each))
                 else:
-                    unevaluated.append(each._replace(file=readable[file].name))
+                    unevaluated.append(each._replace(file=sources[file].name))
     return Admitted(found, faults, unevaluated)
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from afflint.checks.match import Target
     from afflint.checks.registry import BoundRule
     from afflint.index.facts import Pods
-    from afflint.pipeline.chart_findings import CheckAlone, PlacedFinding, PresetFinding
+    from afflint.rendered.chart_findings import CheckAlone, PlacedFinding, PresetFinding
     from afflint.yaml.document import Document
 
 _LARGEST = 16 << 20
@@ -153,7 +153,7 @@ class RenderedRun:
         charts = self._charts() if rules else []
         if not charts:
             return []
-        from afflint.pipeline.chart_findings import probe_findings
+        from afflint.rendered.chart_findings import probe_findings
 
         return self._in_each(charts, lambda build: probe_findings(build, rules, target))
 
@@ -162,7 +162,7 @@ class RenderedRun:
         charts = self._charts()
         if not charts:
             return []
-        from afflint.pipeline.chart_findings import preset_findings
+        from afflint.rendered.chart_findings import preset_findings
 
         return self._in_each(charts, lambda build: preset_findings(build, check))
 

@@ -1,0 +1,1 @@
+"""Policies over a whole run: who meets them (`afflint report`), how that changed, and the tests of `afflint test`."""
