@@ -18,6 +18,7 @@ LAYERS = (
     {"afflint", "distribution", "resources", "findings"},
     {"yaml"},
     {"kube", "source"},
+    {"manifests"},
     {"admission", "charts", "constraints", "pools", "programs"},
     {"policies", "scheduler"},
     {"config", "controllers"},

@@ -11,8 +11,8 @@ from afflint import __version__
 from afflint.checks import registry
 from afflint.checks.match import Target
 from afflint.kube.constraints import NONE
-from afflint.kube.manifest_reader import manifests_in
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
+from afflint.manifests.reader import manifests_in
 from afflint.yaml.documents import read, split
 from edited import edited
 from rule_pages import CHECKS, Example, findings_in

@@ -10,8 +10,8 @@ from afflint.controllers.pod_source import PodSource, read_pod_source
 from afflint.findings.finding import Site
 from afflint.inventory.inventory import Inventory
 from afflint.kube.kinds import KINDS
-from afflint.kube.manifest_reader import manifests_in
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
+from afflint.manifests.reader import manifests_in
 from afflint.yaml import documents
 from cluster_objects import HOST, ZONE, Object, apart, node
 

@@ -18,8 +18,8 @@ from afflint.cli.click_app import cli
 from afflint.inventory.node_files import read_nodes
 from afflint.kube.constraints import constraints_of
 from afflint.kube.kinds import KINDS, PLACEMENT_FIELDS
-from afflint.kube.manifest_reader import manifests_in
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
+from afflint.manifests.reader import manifests_in
 from afflint.yaml.documents import read
 from bench import trees
 

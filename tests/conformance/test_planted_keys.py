@@ -11,7 +11,7 @@ import pytest
 
 from afflint.charts.values import constraints_in_values
 from afflint.checks.registry import rules
-from afflint.kube.custom_resources import CustomWorkload
+from afflint.manifests.custom_resources import CustomWorkload
 from afflint.pipeline.map_step import Checker, default_settings
 from afflint.yaml import documents, prefilter
 from afflint.yaml.documents import Document

@@ -6,8 +6,8 @@ import pytest
 
 from afflint.controllers.replica_counts import PodCount, pod_count
 from afflint.kube.kinds import Kind, custom_kind
-from afflint.kube.manifest_reader import manifests_in
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
+from afflint.manifests.reader import manifests_in
 from afflint.yaml import documents
 from linting import messages_of
 

@@ -16,9 +16,9 @@ from afflint.findings.finding import ObjectRef, Site
 from afflint.index.facts import REQUIRED_AFFINITY, Facts, Pods, SelectorRef, facts_of
 from afflint.index.manifest_index import ManifestIndex
 from afflint.kube.kinds import KINDS
-from afflint.kube.manifest_reader import manifests_in
-from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Requirement, Selector
+from afflint.manifests.manifest import Workload
+from afflint.manifests.reader import manifests_in
 from afflint.scheduler.cluster import Cluster
 from afflint.yaml import documents
 from cluster_objects import node

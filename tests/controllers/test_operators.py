@@ -9,8 +9,8 @@ import pytest
 
 from afflint.controllers.operators import operator_pods
 from afflint.controllers.pod_source import NOWHERE, PodSource
-from afflint.kube.manifest_reader import manifests_in
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
+from afflint.manifests.reader import manifests_in
 from afflint.yaml.documents import read
 from linting import findings_of, settings_of
 

@@ -166,9 +166,9 @@ COMPARED = re.compile(r"rendering/(kustomize_.*|roots)|cli/place")
 READERS = {
     "yaml.object_fields": "reads the fields",
     "config.loader": "a configuration, which its schema has validated",
-    "kube.catalogue": "data that ships with the package",
+    "manifests.catalogue": "data that ships with the package",
     "charts.catalogue": "data that ships with the package",
-    "kube.manifest_reader": "distinguishes a kind of another type from an absent one",
+    "manifests.reader": "distinguishes a kind of another type from an absent one",
     "kube.kinds": "distinguishes a kind of another type from an absent one",
 }
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from afflint.kube.catalogue import CatalogueField, custom_kind_of, groups_without_words, parse_path
 from afflint.kube.kinds import part_types
+from afflint.manifests.catalogue import CatalogueField, custom_kind_of, groups_without_words, parse_path
 from shared_material import shared
 
 ROOT = Path(__file__).parents[2]

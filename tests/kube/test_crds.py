@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from afflint.findings.paths import Path
-from afflint.kube.catalogue import ConstraintPlace
-from afflint.kube.custom_definitions import _definitions, kinds_defined_in, kinds_in_definitions, merged_kinds
+from afflint.manifests.catalogue import ConstraintPlace
+from afflint.manifests.custom_definitions import _definitions, kinds_defined_in, kinds_in_definitions, merged_kinds
 from afflint.yaml.documents import read, split
 from shared_material import shared
 

@@ -15,8 +15,8 @@ from afflint.controllers.launcher_overhead import memory_overhead
 from afflint.controllers.pod_source import PodSource, Reference, Virtualization, read_pod_source
 from afflint.controllers.replicas import compile_pods
 from afflint.findings.finding import Site
-from afflint.kube.manifest_reader import manifests_in
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
+from afflint.manifests.reader import manifests_in
 from afflint.placement import Cluster, InventoryError, read_pod
 from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.failures import failures

@@ -20,7 +20,7 @@ from afflint.findings.finding import Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.label_syntax import is_key, is_value
-from afflint.kube.manifests import Manifest
+from afflint.manifests.manifest import Manifest
 from afflint.yaml.object_fields import annotations_of
 from afflint.yaml.placeholders import is_placeholder
 

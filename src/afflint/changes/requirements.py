@@ -16,12 +16,12 @@ from afflint.findings.phrases import pluralize
 from afflint.index.facts import Pods, namespaces_of
 from afflint.index.spreading import OwnPods, SpreadingConstraint, spreading_constraints
 from afflint.kube.constraints import constraints_of
-from afflint.kube.label_places import SPREAD
 from afflint.kube.node_labels import domain_noun
 from afflint.kube.selector_algebra import implies
 from afflint.kube.selectors import AnyOf, Malformed, Parsed, Selector, describe_briefly
 from afflint.kube.taints import Toleration, parse_tolerations
 from afflint.kube.taints import implies as covers
+from afflint.manifests.label_places import SPREAD
 from afflint.report.changes.model import Direction, PlacementEffect
 from afflint.yaml.document import text_at
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.catalogue import CatalogueField, parse_path
 from afflint.kube.kinds import EACH
+from afflint.manifests.catalogue import CatalogueField, parse_path
 
 
 class VersionRange(NamedTuple):

@@ -11,9 +11,9 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.added_labels import OF_ANY_POD, is_one_of
-from afflint.kube.catalogue import custom_kind_of
 from afflint.kube.kinds import EACH
 from afflint.kube.selectors import Requirement, Selector, is_met
+from afflint.manifests.catalogue import custom_kind_of
 from afflint.yaml.document import map_at, value_at_path
 from afflint.yaml.placeholders import is_placeholder
 

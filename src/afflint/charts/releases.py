@@ -9,7 +9,7 @@ from afflint.charts.catalogue import KnownChart, VersionRange, chart_of
 from afflint.charts.sources import ChartSource, last_part, major_of
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.custom_resources import CustomWorkload
+from afflint.manifests.custom_resources import CustomWorkload
 from afflint.yaml.document import list_at, map_at
 from afflint.yaml.object_fields import group_of, kind_of, name_of
 from afflint.yaml.placeholders import is_placeholder

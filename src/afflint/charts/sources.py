@@ -30,7 +30,7 @@ class ChartSource(NamedTuple):
 
 def chart_sources_in(data: bytes) -> Iterator[ChartSource]:
     """Yield the sources of charts in the text of a file."""
-    from afflint.kube.manifest_reader import objects_in
+    from afflint.manifests.reader import objects_in
 
     for piece, line, problem in documents.split(data):
         if problem is not None or _GROUP not in piece:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from afflint.findings.paths import Path
-from afflint.kube.custom_resources import CustomWorkload
 from afflint.kube.kinds import Kind
 from afflint.kube.shapes import holders_in, mentions_placement, shape_of
+from afflint.manifests.custom_resources import CustomWorkload
 from afflint.yaml.document import Document
 from afflint.yaml.embedded import EmbeddedDocument, documents_in_block, entry_with_text, text_of_block
 from afflint.yaml.prefilter import is_values_file

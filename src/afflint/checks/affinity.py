@@ -19,7 +19,12 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, summarize_names
 from afflint.kube import node_labels
 from afflint.kube.constraints import NodeTerm, items
-from afflint.kube.label_places import (
+from afflint.kube.label_syntax import is_key, is_value
+from afflint.kube.node_labels import ROLES
+from afflint.kube.selector_algebra import conflict, implies
+from afflint.kube.selectors import Requirement, Selector, describe, intersection, parse_int64
+from afflint.kube.single_host import pinned_host
+from afflint.manifests.label_places import (
     PREFERRED_NODE_AFFINITY,
     QUEUED,
     REQUIRED_NODE_AFFINITY,
@@ -27,13 +32,7 @@ from afflint.kube.label_places import (
     LabelPlace,
     topology_keys,
 )
-from afflint.kube.label_syntax import is_key, is_value
-from afflint.kube.manifests import Workload
-from afflint.kube.node_labels import ROLES
-from afflint.kube.openshift import is_for_openshift
-from afflint.kube.selector_algebra import conflict, implies
-from afflint.kube.selectors import Requirement, Selector, describe, intersection, parse_int64
-from afflint.kube.single_host import pinned_host
+from afflint.manifests.manifest import Workload, is_for_openshift
 from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
 
 if TYPE_CHECKING:

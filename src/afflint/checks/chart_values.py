@@ -12,9 +12,9 @@ from afflint.findings.finding import NO_OBJECT, ObjectRef
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted
-from afflint.kube.manifest_reader import manifests_in
-from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
+from afflint.manifests.manifest import Manifest, Workload
+from afflint.manifests.reader import manifests_in
 from afflint.rendering.chart_probes import PROBE_VALUES, BrokenProbe, ChartBaseline, ChartProbes, Probe, ProbedOutput, probes_in
 from afflint.rendering.kustomize_origins import identity_of
 from afflint.rendering.source_documents import value_at

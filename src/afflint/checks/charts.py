@@ -17,11 +17,11 @@ from afflint.findings.paths import Path, Step, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.constraints import PREFERRED, REQUIRED, ShapedValue
-from afflint.kube.custom_resources import KINDS_WITH_VALUES, CustomWorkload, value_at
 from afflint.kube.kinds import EACH, part_types
-from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Requirement, Selector, describe
 from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, Holder, dedented_field, misshapen_fields
+from afflint.manifests.custom_resources import KINDS_WITH_VALUES, CustomWorkload, value_at
+from afflint.manifests.manifest import Workload
 from afflint.yaml.document import value_at_path
 from afflint.yaml.placeholders import is_placeholder
 

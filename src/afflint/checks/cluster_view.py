@@ -15,10 +15,10 @@ from afflint.inventory.node_classes import NodeClass
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.constraints import constraints_of, items
-from afflint.kube.label_places import node_choices
 from afflint.kube.node_labels import HOSTNAME, PHYSICAL_HOST, ZONE, domain_noun
 from afflint.kube.selectors import NODE_NAME, Selector
 from afflint.kube.taints import first_untolerated
+from afflint.manifests.label_places import node_choices
 from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.disruption_budgets import Disruptions
 from afflint.placement.failures import Disruption

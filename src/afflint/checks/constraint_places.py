@@ -10,9 +10,9 @@ from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import did_you_mean, join_words, quoted
-from afflint.kube.custom_resources import CustomWorkload, value_at
-from afflint.kube.manifests import Workload
 from afflint.kube.shapes import dedented_field, is_pod_spec, meant_field
+from afflint.manifests.custom_resources import CustomWorkload, value_at
+from afflint.manifests.manifest import Workload
 
 # The fields of a kind in which constraints are passed on to pods; elsewhere in the object, nothing reads them.
 _FIELDS_READ: dict[tuple[str, str], tuple[Path, ...]] = {

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from afflint.checks.match import Match
 from afflint.checks.verified_places import VerifiedPlaces
 from afflint.findings.similarity import is_likely_typo
-from afflint.kube.custom_resources import CustomWorkload, value_at
-from afflint.kube.manifests import Workload
 from afflint.kube.shapes import AFFINITY_FIELDS, misspelt_rule
+from afflint.manifests.custom_resources import CustomWorkload, value_at
+from afflint.manifests.manifest import Workload
 
 _DECODING_RULES = frozenset(("unknown-field", "misplaced-constraint", "missing-term-wrapper", "wrong-type"))
 

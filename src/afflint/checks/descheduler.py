@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from afflint.checks.match import Match, removing, renaming, replacing
 from afflint.findings.paths import Path
 from afflint.findings.phrases import did_you_mean, nearest, quoted
-from afflint.kube.manifests import Manifest
+from afflint.manifests.manifest import Manifest
 from afflint.yaml.document import list_at, map_at
 
 _TOPOLOGY, _SOFT_TOPOLOGY = "TopologyAndDuplicates", "SoftTopologyAndDuplicates"

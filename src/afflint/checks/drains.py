@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
 from afflint.index.facts import BUDGET_SELECTOR, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
-from afflint.kube.manifests import LABELLED
+from afflint.manifests.manifest import LABELLED
 
 if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget

@@ -10,7 +10,7 @@ from afflint.controllers.pod_labels import added_labels, pod_labels
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted
 from afflint.kube.kinds import MIGRATION_POLICY
-from afflint.kube.manifests import Manifest, Workload
+from afflint.manifests.manifest import Manifest, Workload
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
 

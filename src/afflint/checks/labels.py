@@ -14,9 +14,9 @@ from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.index.facts import SPREAD, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex, may_mean
-from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.selector_algebra import conflict
 from afflint.kube.selectors import Selector, describe, parse_label_selector
+from afflint.manifests.manifest import Manifest, Workload
 from afflint.yaml.placeholders import is_placeholder
 
 # Labels of tools: they name the creator of an object and are not expected on pods.

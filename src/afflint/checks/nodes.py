@@ -15,7 +15,6 @@ from afflint.findings.similarity import Slips
 from afflint.index.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, SelectorRef
 from afflint.inventory.node_files import NodeFact
 from afflint.kube.constraints import constraints_of
-from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, LabelPlace, label_places
 from afflint.kube.node_labels import (
     CONTROL_PLANE,
     DEPRECATED,
@@ -28,6 +27,7 @@ from afflint.kube.node_labels import (
     is_well_known,
     suggested_label,
 )
+from afflint.manifests.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, LabelPlace, label_places
 from afflint.yaml.placeholders import is_placeholder
 
 

@@ -9,9 +9,9 @@ from afflint.checks.match import Match, moving, removing, replacing
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.kube.constraints import ShapedValue
-from afflint.kube.custom_resources import CustomWorkload, value_at
-from afflint.kube.manifests import Workload, labels_at
 from afflint.kube.shapes import POD_FIELDS, shape_of
+from afflint.manifests.custom_resources import CustomWorkload, value_at
+from afflint.manifests.manifest import Workload, labels_at
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
 

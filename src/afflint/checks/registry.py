@@ -11,8 +11,8 @@ from afflint.checks.match import Match, Target, takes_target
 from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import NONE
-from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.scheduler_fields import NAME as SCHEDULER_CONFIGURATION
+from afflint.manifests.manifest import Manifest, Workload
 
 if TYPE_CHECKING:
     from afflint.policies.binding import BoundPolicy

@@ -8,9 +8,9 @@ from afflint.checks.custom_resources import DROPPED
 from afflint.checks.match import Match, moving, renaming
 from afflint.findings.paths import field_of
 from afflint.findings.phrases import did_you_mean, join_words, quoted
-from afflint.kube.custom_resources import CustomResource
-from afflint.kube.manifests import Manifest
-from afflint.kube.resource_fields import UnreadKey
+from afflint.manifests.custom_resources import CustomResource
+from afflint.manifests.manifest import Manifest
+from afflint.manifests.resource_fields import UnreadKey
 
 UNPROVED = " (kubectl rejects it, or the operator ignores it)"
 _FEW = 12

@@ -16,9 +16,9 @@ from afflint.findings.similarity import is_likely_typo
 from afflint.kube.constraints import ConstraintItem, Constraints, items
 from afflint.kube.kinds import Template
 from afflint.kube.label_syntax import is_key
-from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.scheduler_fields import CURRENT, added_constraints
 from afflint.kube.selectors import Malformed, parse_node_term
+from afflint.manifests.manifest import Manifest, Workload
 from afflint.scheduler.plugins import EXTENSION_POINTS, OPTIONAL, PLUGINS, REMOVED
 from afflint.scheduler.profile import DEFAULT_SCHEDULER
 from afflint.scheduler.scoring_strategy import CAPACITY_RATIO, STRATEGIES

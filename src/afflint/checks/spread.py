@@ -13,10 +13,10 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.index.facts import labels_known, pod_selector
 from afflint.kube.constraints import ConstraintItem
-from afflint.kube.label_places import SPREAD
-from afflint.kube.manifests import Labels, Workload
 from afflint.kube.node_labels import domain_word, suggested_label
 from afflint.kube.selectors import Requirement, Selector, describe
+from afflint.manifests.label_places import SPREAD
+from afflint.manifests.manifest import Labels, Workload
 
 
 def spread_misses_itself(manifest: Workload) -> Iterator[Match]:

@@ -9,9 +9,9 @@ from afflint.checks.registry import BoundRule, Dispatch, Evidence, evidence
 from afflint.findings.paths import Path
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.constraints import NONE
-from afflint.kube.custom_resources import CustomWorkload, value_at
 from afflint.kube.kinds import CUSTOM_PLACEMENT, PLACEMENT_FIELDS
-from afflint.kube.manifests import Manifest, Workload
+from afflint.manifests.custom_resources import CustomWorkload, value_at
+from afflint.manifests.manifest import Manifest, Workload
 from afflint.yaml.template_text import TemplateText
 
 

@@ -13,11 +13,10 @@ from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.label_syntax import is_key
-from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, ROLES
-from afflint.kube.openshift import is_for_openshift
 from afflint.kube.selectors import Requirement
 from afflint.kube.taints import Taint, Toleration, implies, tolerated
+from afflint.manifests.manifest import Workload, is_for_openshift
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
 

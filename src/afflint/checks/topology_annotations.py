@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from afflint.checks.affinity import deprecated_at, unknown_at
 from afflint.checks.match import Match, Target
-from afflint.kube.label_places import annotated_topology_keys
-from afflint.kube.manifests import Workload
+from afflint.manifests.label_places import annotated_topology_keys
+from afflint.manifests.manifest import Workload
 
 
 def deprecated_node_label(workload: Workload, target: Target) -> Iterator[Match]:

@@ -6,8 +6,8 @@ from afflint.charts.releases import release_of
 from afflint.checks.match import Target
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.custom_resources import CustomWorkload, value_at
-from afflint.kube.manifests import Workload
+from afflint.manifests.custom_resources import CustomWorkload, value_at
+from afflint.manifests.manifest import Workload
 from afflint.yaml.document import map_at
 
 

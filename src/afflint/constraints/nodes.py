@@ -6,8 +6,8 @@ from functools import lru_cache
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.constraints import Constraints
-from afflint.kube.manifests import Workload
 from afflint.kube.selectors import EVERYTHING, AnyOf, Malformed, Parsed, Requirement, Selector, from_labels, intersection, parse_node_term
+from afflint.manifests.manifest import Workload
 
 
 class NodeRequirement(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.constraints import Constraints, pod_term_name
-from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Malformed, Parsed, merge_label_keys, parse_label_selector
+from afflint.manifests.manifest import Workload
 from afflint.yaml.placeholders import is_placeholder
 
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"

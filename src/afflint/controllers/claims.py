@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
 from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.object_fields import name_of
 from afflint.yaml.placeholders import is_placeholder

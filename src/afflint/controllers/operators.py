@@ -19,7 +19,7 @@ from afflint.controllers.replica_counts import pod_count
 from afflint.findings.finding import Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import PREFERRED, REQUIRED
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
 from afflint.yaml.document import map_at
 
 _HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"

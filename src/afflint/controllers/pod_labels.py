@@ -12,8 +12,8 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Step
 from afflint.kube.added_labels import CLONE_SET, DAEMON_SET, DEPLOYMENT, INDEXED, ROLLOUT, AddedLabel
 from afflint.kube.kinds import EACH
-from afflint.kube.manifests import Labels, Workload
 from afflint.kube.selectors import Requirement, Selector, is_met, matches
+from afflint.manifests.manifest import Labels, Workload
 from afflint.yaml.placeholders import is_placeholder
 
 _LONGEST_VALUE = 63

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
 
 Replaced = Literal["deleted", "gone", "never"]
 """When the replacement is created: once the old pod is being deleted, once its object is gone, or never."""

@@ -14,7 +14,7 @@ from afflint.findings.finding import NO_FILE, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.added_labels import AddedLabel
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
 from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.object_fields import kind_of, metadata_of
 

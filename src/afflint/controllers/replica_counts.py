@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
 from afflint.yaml.document import map_at, maps_at, text_at
 
 HALTED = ("Halted", "Manual", "WaitAsReceiver")

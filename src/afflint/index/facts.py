@@ -18,9 +18,9 @@ from afflint.findings.paths import Path
 from afflint.kube.added_labels import OF_ANY_POD, is_one_of
 from afflint.kube.constraints import REQUIRED, Constraints
 from afflint.kube.kinds import MIGRATION_POLICY, NODE_MAINTENANCE
-from afflint.kube.manifests import LABELLED, Labels, Manifest, Workload
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed, Selector, parse_label_selector
 from afflint.kube.single_host import pinned_host
+from afflint.manifests.manifest import LABELLED, Labels, Manifest, Workload
 from afflint.yaml.object_fields import kind_of
 from afflint.yaml.placeholders import is_placeholder
 

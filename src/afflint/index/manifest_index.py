@@ -13,8 +13,8 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.similarity import Slips
 from afflint.findings.similarity import is_likely_typo as is_likely_typo
 from afflint.index.facts import BUDGET_SELECTOR, SERVICE_SELECTOR, Facts, Pods, PodsKey, SelectorRef, facts_of_run
-from afflint.kube.manifests import Labels
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Selector, is_met, matches
+from afflint.manifests.manifest import Labels
 
 if TYPE_CHECKING:
     from afflint.admission.pod_admission import PodAdmission

@@ -16,7 +16,7 @@ from afflint.findings.finding import NO_FILE, Finding, ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.kinds import identify
-from afflint.kube.manifest_reader import objects_in
+from afflint.manifests.reader import objects_in
 from afflint.policies.kyverno_matching import filters_of, may_match
 from afflint.yaml.document import map_at, maps_at, text_at, texts_at
 from afflint.yaml.object_fields import api_version_of, kind_of, name_of, namespace_of

@@ -10,9 +10,9 @@ from typing import Any
 
 from afflint.findings.finding import NO_FILE, ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
-from afflint.kube.manifest_reader import objects_in
-from afflint.kube.manifests import reference
 from afflint.kube.scheduler_fields import GROUP, NAME
+from afflint.manifests.manifest import reference
+from afflint.manifests.reader import objects_in
 from afflint.scheduler.profile import DEFAULT_SCHEDULER
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document, read, split

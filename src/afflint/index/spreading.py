@@ -11,10 +11,10 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.index.facts import namespaces_of
 from afflint.kube.constraints import Constraints
-from afflint.kube.label_places import SPREAD
 from afflint.kube.node_labels import DEPRECATED, at_least_as_wide
 from afflint.kube.node_requirements import equivalent_keys
 from afflint.kube.selectors import EVERYTHING, Parsed, Requirement, Selector
+from afflint.manifests.label_places import SPREAD
 from afflint.yaml.placeholders import is_placeholder
 
 Covers = Callable[[Selector, str | None], bool | None]

@@ -15,12 +15,12 @@ from afflint.controllers.claims import CLAIM, VOLUME, access_modes
 from afflint.findings.finding import ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import TOPOLOGY_LABELS
 from afflint.kube.selectors import AnyOf, Requirement, Selector, parse_node_term
 from afflint.kube.storage_profiles import DEFAULT_VIRT_CLASS, STORAGE_PROFILE, default_access_modes
 from afflint.kube.volume_annotations import BIND_COMPLETED
 from afflint.kube.volume_annotations import STORAGE_CLASS as STORAGE_CLASS_ANNOTATION
+from afflint.manifests.manifest import Manifest, Workload
 from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.object_fields import name_of
 from afflint.yaml.placeholders import is_placeholder

@@ -14,7 +14,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube import NEWEST, OLDEST
 from afflint.kube.node_labels import ZONE
 from afflint.kube.shapes import is_pod_spec
-from afflint.kube.workload_sources import is_workload_source
+from afflint.manifests.workload_sources import is_workload_source
 from afflint.pipeline.files import Files
 from afflint.pipeline.run import reduce_run
 from afflint.rendering.roots import chart_folders, kustomization_folders

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.kube.manifest_reader import objects_in
+from afflint.manifests.reader import objects_in
 from afflint.source.kustomizations import NAMES
 from afflint.yaml.document import list_at, maps_at, text_at
 from afflint.yaml.documents import Document, read, split

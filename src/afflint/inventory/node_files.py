@@ -21,8 +21,8 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import plain, type_name
 from afflint.kube.kinds import NAMES
-from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.node_labels import HOSTNAME
+from afflint.manifests.reader import manifests_in
 from afflint.pools.kinds import lists_machines
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.nodes import Node, read_node

@@ -15,8 +15,8 @@ from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.inventory.node_files import NodeFileError, ParsedFiles, refuse_object
-from afflint.kube.manifest_reader import manifests_in
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
+from afflint.manifests.reader import manifests_in
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.pods import read_pod
 from afflint.source.sources import Source

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from afflint.findings.paths import Path
-from afflint.kube.manifest_reader import objects_in
+from afflint.manifests.reader import objects_in
 from afflint.source.sources import Source, read_bytes
 from afflint.yaml.documents import read, split, to_utf8
 from afflint.yaml.object_fields import kind_of

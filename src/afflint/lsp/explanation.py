@@ -15,10 +15,10 @@ from afflint.findings.phrases import join_words, pluralize, quoted, summarize_na
 from afflint.index.facts import BUDGET_SELECTOR, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
-from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import domain_noun
 from afflint.kube.selectors import Malformed, Requirement, Selector, matches
 from afflint.kube.taints import Toleration, parse_tolerations, tolerates
+from afflint.manifests.manifest import Manifest, Workload
 
 _MAX_NAMES = 5
 _MAX_PODS = 1000

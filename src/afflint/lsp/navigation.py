@@ -10,11 +10,11 @@ from afflint.findings.finding import FileId, Span
 from afflint.findings.paths import Path
 from afflint.index.facts import Pods, SelectorRef
 from afflint.index.manifest_index import covers
-from afflint.kube.manifests import Manifest, Workload
 from afflint.lsp.document import DocumentTexts
 from afflint.lsp.explanation import count_selected
 from afflint.lsp.indexer.workspace import IndexedDocument, ParsedText, WorkspaceState
 from afflint.lsp.text import Place
+from afflint.manifests.manifest import Manifest, Workload
 from afflint.yaml.cursor import cursor_at
 
 _MOST = 200

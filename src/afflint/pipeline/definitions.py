@@ -19,7 +19,7 @@ from afflint.yaml import documents, prefilter
 
 if TYPE_CHECKING:
     from afflint.charts.sources import ChartSource
-    from afflint.kube.catalogue import CustomKind
+    from afflint.manifests.catalogue import CustomKind
 
 _Result = TypeVar("_Result")
 _CustomKindName = tuple[str, str]
@@ -71,7 +71,7 @@ def with_definitions(
     kinds = tuple(sorted(each for each in names if each not in _KNOWN and is_custom(each[0])))
     if not kinds:
         return settings
-    from afflint.kube.custom_definitions import merged_kinds
+    from afflint.manifests.custom_definitions import merged_kinds
 
     defining += more() if more is not None else ()
     return settings._replace(learnt=merged_kinds(kind for source in defining for kind in reader.definitions(source, kinds)))
@@ -142,7 +142,7 @@ class DefinitionReader:
 
     def definitions(self, source: Source, kinds: Collection[_CustomKindName]) -> tuple[CustomKind, ...]:
         """Return what the CustomResourceDefinitions in a file say of some kinds."""
-        from afflint.kube.custom_definitions import kinds_defined_in
+        from afflint.manifests.custom_definitions import kinds_defined_in
 
         return self._read(("definitions", kinds), source, lambda data: kinds_defined_in(data, kinds), ())
 

@@ -10,7 +10,7 @@ from afflint.checks.kustomizations import KustomizationOfRun
 from afflint.checks.match import located
 from afflint.findings.finding import FileId, Found
 from afflint.inventory.kustomized_objects import ReadFile, first_kustomization, may_rename, only_document
-from afflint.kube.manifests import reference
+from afflint.manifests.manifest import reference
 from afflint.pipeline.files import Files
 from afflint.source.kustomizations import LARGEST, NAMES
 from afflint.source.sources import read_bytes

@@ -15,10 +15,10 @@ from afflint.findings.paths import Path, field_of, named_field
 from afflint.index.facts import Fact, Facts, Pods, demands_of, facts_of, facts_of_file
 from afflint.kube import NEWEST
 from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind
-from afflint.kube.manifest_reader import manifests_in
-from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import PHYSICAL_HOST
-from afflint.kube.workload_sources import DeclaredSource, declared_sources
+from afflint.manifests.manifest import Manifest, Workload
+from afflint.manifests.reader import manifests_in
+from afflint.manifests.workload_sources import DeclaredSource, declared_sources
 from afflint.pools.kinds import MARKS, may_declare
 from afflint.source.sources import is_template
 from afflint.yaml import documents, prefilter
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from afflint.checks.templates import TemplateChecks
     from afflint.index.mutating_policies import MutatingPolicy
     from afflint.index.scheduler_configurations import SchedulerConfiguration
-    from afflint.kube.catalogue import CustomKind
+    from afflint.manifests.catalogue import CustomKind
     from afflint.pipeline.suppressions import Suppression
     from afflint.pools.pool import Pool, PoolPart
     from afflint.yaml.embedded import EmbeddedDocument
@@ -302,7 +302,7 @@ class Checker:
         custom = any(each.operated for each in manifests) if manifests else _names_custom_kind(document.data)
         if not custom and not any(map(_names_custom_kind, items)):
             return ()
-        from afflint.kube.custom_resources import unknown_kinds
+        from afflint.manifests.custom_resources import unknown_kinds
 
         return unknown_kinds((document.data, *items), manifests, self._learnt)
 
@@ -393,7 +393,7 @@ class Checker:
 
         They are checked alone: whether and where they are applied is unknown, so they are not facts about the cluster of the others.
         """
-        from afflint.kube.manifest_texts import manifests_as_text
+        from afflint.manifests.texts import manifests_as_text
 
         read = [(inner, self.manifests(inner.document)) for inner in manifests_as_text(document)]
         return [(inner, held) for inner, held in read if held]
@@ -508,8 +508,8 @@ def _is_template(document: Document, problem: documents.Problem) -> bool:
 
 def _with_catalogue(kind: "CustomKind") -> "CustomKind":
     """Return a kind that a definition describes, with what the catalogue knows about it."""
-    from afflint.kube.catalogue import custom_kind_of
-    from afflint.kube.structural_schemas import with_definition
+    from afflint.manifests.catalogue import custom_kind_of
+    from afflint.manifests.structural_schemas import with_definition
 
     known = custom_kind_of(kind.group, kind.name)
     return kind if known is None else with_definition(known, kind)
@@ -562,8 +562,8 @@ def _may_matter(name: bytes, piece: bytes) -> bool:
         if name not in _OF_TEXTS:
             return False
         return b"-monitoring-config" in piece or _SCHEDULER_CONFIGURATION in piece or _holds_values_file(piece) or _holds_manifests(piece)
-    from afflint.kube.catalogue import groups_without_words
     from afflint.kube.shapes import mentions_placement
+    from afflint.manifests.catalogue import groups_without_words
 
     if any(word in piece for word in _MISSPELT_METADATA):
         return True

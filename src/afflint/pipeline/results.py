@@ -14,7 +14,7 @@ ELSEWHERE = {
     "NamespaceAnnotations": "afflint.index.cluster_objects",
     "SchedulerConfiguration": "afflint.index.scheduler_configurations",
     "Budget": "afflint.controllers.budgets",
-    "CustomKind": "afflint.kube.catalogue",
+    "CustomKind": "afflint.manifests.catalogue",
     "KubeVirtObject": "afflint.index.cluster_objects",
     "MaintenanceObject": "afflint.index.cluster_objects",
     "MutatingPolicy": "afflint.index.mutating_policies",

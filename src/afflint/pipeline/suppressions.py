@@ -9,7 +9,7 @@ from afflint.findings.finding import Edit, Finding, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import nearest, quoted
-from afflint.kube.manifests import Manifest
+from afflint.manifests.manifest import Manifest
 from afflint.yaml.documents import Document
 from afflint.yaml.object_fields import annotations_of
 

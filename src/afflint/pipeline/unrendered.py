@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from afflint.findings.coverage import NOT_RENDERED, Coverage, WorkloadSource
-from afflint.kube.workload_sources import COMPONENT, LIBRARY
+from afflint.manifests.workload_sources import COMPONENT, LIBRARY
 from afflint.pipeline.map_step import FileResult
 from afflint.source.kustomizations import NAMES
 from afflint.source.sources import CHART

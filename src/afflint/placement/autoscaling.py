@@ -183,8 +183,8 @@ def _repels_itself(pod: Pod) -> bool:
 def _keys_asked(pod_source: PodSource) -> Iterator[str]:
     """Yield the topology keys of the constraints of a workload, and the deprecated labels by which it selects nodes."""
     from afflint.kube.constraints import constraints_of
-    from afflint.kube.label_places import node_choices, topology_keys
     from afflint.kube.node_labels import DEPRECATED
+    from afflint.manifests.label_places import node_choices, topology_keys
 
     constraints = constraints_of(dict(pod_source.pod), ())
     yield from (place.key for place in topology_keys(constraints))

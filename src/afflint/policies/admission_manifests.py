@@ -14,8 +14,8 @@ from afflint.admission.api_resources import CLUSTER_SCOPED, equivalents
 from afflint.findings.finding import ObjectRef, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, Step, field_of
-from afflint.kube.manifests import reference
 from afflint.kube.selectors import Malformed, Selector, matches, parse_label_selector
+from afflint.manifests.manifest import reference
 from afflint.policies.admission_validation import binding_faults, policy_faults
 from afflint.yaml.document import Document, list_at, map_at, text_at
 from afflint.yaml.object_fields import api_version_of, kind_of, name_of

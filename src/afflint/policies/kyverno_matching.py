@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.kube.manifests import labels_at, reference
 from afflint.kube.selectors import NAMESPACE_NAME, Malformed, Selector, is_met, matches, parse_label_selector
+from afflint.manifests.manifest import labels_at, reference
 from afflint.yaml.document import map_at
 
 _VERSION = re.compile(r"v\d+((alpha|beta)\d+)?|\*")

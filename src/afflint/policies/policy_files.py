@@ -8,7 +8,7 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import did_you_mean, nearest, quoted
-from afflint.kube.manifest_reader import objects_in
+from afflint.manifests.reader import objects_in
 from afflint.policies import constraint_templates, kyverno_policies
 from afflint.policies.admission_manifests import BINDING, GROUP, POLICY, AdmissionPolicy, Binding, PolicyReader, is_kind
 from afflint.source.files import read_regular

@@ -8,8 +8,8 @@ from typing import Any
 
 from afflint.findings.finding import NO_FILE, Site
 from afflint.findings.paths import Path
-from afflint.kube.manifest_reader import objects_in
-from afflint.kube.manifests import reference
+from afflint.manifests.manifest import reference
+from afflint.manifests.reader import objects_in
 from afflint.pools.kinds import FAMILIES, MARKS, lists_machines
 from afflint.pools.pool import Declared, Pool, PoolPart, Reader
 from afflint.yaml.document import list_at, map_at

@@ -24,8 +24,8 @@ from afflint.inventory.pod_files import RUNNING_KINDS, RunningPods, has_other_ob
 from afflint.inventory.scheduler_profiles import profiles_of
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.kinds import KINDS
-from afflint.kube.manifest_reader import objects_in
 from afflint.kube.node_labels import ZONE
+from afflint.manifests.reader import objects_in
 from afflint.pipeline.files import Files
 from afflint.pipeline.locating import located_facts, pools_of
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings

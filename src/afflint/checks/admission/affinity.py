@@ -26,9 +26,9 @@ from afflint.controllers.pod_labels import added_labels
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.constraints import ConstraintItem, PodTerm, items
 from afflint.kube.label_syntax import is_subdomain
-from afflint.kube.manifests import Workload
 from afflint.kube.taints import COMPARISON_GATE, COMPARISONS
 from afflint.kube.types import INT32
+from afflint.manifests.manifest import Workload
 from afflint.yaml.document import map_at, texts_at
 from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
 

@@ -14,10 +14,10 @@ from afflint.kube.added_labels import JOB, POD_TEMPLATE_HASH
 from afflint.kube.constraints import ConstraintItem, items
 from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_key, is_subdomain, is_value, key_fault
-from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
 from afflint.kube.scheduler_fields import NAME as SCHEDULER_CONFIGURATION
 from afflint.kube.selectors import Requirement, first_unmet, parse_expression
 from afflint.kube.types import INT32, Struct
+from afflint.manifests.manifest import Labels, Manifest, Workload, labels_at
 from afflint.yaml.document import map_at
 from afflint.yaml.object_fields import kind_of
 from afflint.yaml.placeholders import is_placeholder, is_unfinished_name

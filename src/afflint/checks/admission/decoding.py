@@ -8,9 +8,9 @@ from afflint.checks.match import Target
 from afflint.findings.paths import Path
 from afflint.kube.kinds import METADATA, is_listed
 from afflint.kube.label_syntax import is_key
-from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 from afflint.kube.versions import as_of
+from afflint.manifests.manifest import Manifest, Workload
 from afflint.yaml.object_fields import metadata_of
 from afflint.yaml.placeholders import is_placeholder
 
@@ -75,7 +75,7 @@ def _stays_scalar(workload: Workload, path: Path, target: Target) -> bool:
     """
     from afflint.charts.releases import is_in_values
     from afflint.checks.verified_places import verified_places
-    from afflint.kube.custom_resources import CustomWorkload
+    from afflint.manifests.custom_resources import CustomWorkload
 
     verified = verified_places(workload, target)
     if verified is not None and verified.cover(path):

@@ -10,9 +10,9 @@ from afflint.checks.match import Match, Target, moving
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted, summarize_names
-from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import ListOf, MapOf, Mismatch, Struct, Type
 from afflint.kube.versions import as_of
+from afflint.manifests.manifest import Manifest, Workload
 from afflint.yaml.document import map_at
 
 

@@ -11,8 +11,8 @@ from afflint.checks.admission.refusal_time import accepts_invalid_pods, with_not
 from afflint.checks.admission.spelling import WEIGHTED_POD_TERM, has_unknown, is_missing
 from afflint.checks.match import Match, Target
 from afflint.findings.paths import Path
-from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
+from afflint.manifests.manifest import Manifest, Workload
 
 if TYPE_CHECKING:
     from afflint.checks.admission.field_levels import MovedFields

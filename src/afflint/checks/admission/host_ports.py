@@ -10,8 +10,8 @@ from afflint.checks.match import Match, Target
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted
 from afflint.kube.constraints import ConstraintItem, items
-from afflint.kube.manifests import Workload
 from afflint.kube.types import INT32
+from afflint.manifests.manifest import Workload
 from afflint.yaml.placeholders import is_placeholder
 
 _LAST = 65535

@@ -15,10 +15,10 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, visible
 from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
 from afflint.kube.constraints import ConstraintItem, PodTerm
-from afflint.kube.label_places import EXCLUSIVE, annotated_topology_keys
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, value_fault
-from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import HOSTNAME
+from afflint.manifests.label_places import EXCLUSIVE, annotated_topology_keys
+from afflint.manifests.manifest import Manifest, Workload
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
 

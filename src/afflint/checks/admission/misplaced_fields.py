@@ -21,8 +21,8 @@ from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted, summarize_names
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import METADATA, POD_SPEC, VMI_SPEC
-from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
+from afflint.manifests.manifest import Manifest, Workload
 
 if TYPE_CHECKING:
     from afflint.findings.edits import SymbolicEdit

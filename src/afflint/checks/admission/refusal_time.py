@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from afflint.checks.match import Match, Target
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
 
 _STATEFUL_SETS_READ = (1, 34)
 _LATE = " (the object is accepted, but every {} created from it is rejected)"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from afflint.kube.constraints import ConstraintItem, NodeTerm, PodTerm, items
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
 
 
 class WorkloadSelectors:

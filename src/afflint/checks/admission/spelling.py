@@ -9,8 +9,8 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import did_you_mean, join_words, nearest
 from afflint.kube.constraints import PREFERRED, REQUIRED, ConstraintItem, PodTerm
 from afflint.kube.kinds import POD_SPEC, VMI_SPEC
-from afflint.kube.manifests import Workload
 from afflint.kube.types import ListOf, Struct, Type
+from afflint.manifests.manifest import Workload
 
 
 def _struct_at(*steps: str) -> Struct:

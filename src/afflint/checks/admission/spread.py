@@ -10,8 +10,8 @@ from afflint.checks.match import Match
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.kube.constraints import ConstraintItem
-from afflint.kube.manifests import Workload
 from afflint.kube.types import INT32
+from afflint.manifests.manifest import Workload
 from afflint.yaml.placeholders import is_placeholder
 
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")

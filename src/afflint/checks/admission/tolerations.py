@@ -13,9 +13,9 @@ from afflint.findings.phrases import join_words, quoted
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_value, value_fault
-from afflint.kube.manifests import Workload
 from afflint.kube.selectors import parse_int64
 from afflint.kube.taints import COMPARISONS, EFFECTS, compares_values
+from afflint.manifests.manifest import Workload
 from afflint.yaml.placeholders import is_placeholder
 
 WORDS = ("Equal", "Exists")

@@ -9,10 +9,10 @@ from afflint.checks.match import Match, Target, renaming
 from afflint.findings.phrases import did_you_mean, join_words, quoted
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import VMI_SPEC
-from afflint.kube.manifests import Manifest
 from afflint.kube.types import Mismatch, Struct
 from afflint.kube.versions import Version, lifespan
 from afflint.kube.vm_domain import NAME as DOMAIN
+from afflint.manifests.manifest import Manifest
 from afflint.yaml.document import map_at
 
 _NEVER_EXISTED = {

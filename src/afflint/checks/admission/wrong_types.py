@@ -11,8 +11,8 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import plain, quoted, type_name
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.label_syntax import is_value
-from afflint.kube.manifests import Manifest
 from afflint.kube.types import EXACT_FLOAT, INT32, INT64, LabelKey, Mismatch
+from afflint.manifests.manifest import Manifest
 
 # How messages describe the range of an integer field.
 _RANGES = {

@@ -21,7 +21,7 @@ from afflint.checks.policies.policy_compiler import ANNOTATION, EVALUATED_BY, TR
 from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.manifests import labels_at
+from afflint.manifests.manifest import labels_at
 from afflint.policies.admission_manifests import GROUP, AdmissionPolicy, Binding, Expression, Fault, KyvernoScope, Resource
 from afflint.policies.kyverno_matching import Candidate, UndecidedError, holds_any
 from afflint.policies.kyverno_policies import EXCEPTION, PolicyException, excepted_policies, policy_exceptions

@@ -24,8 +24,8 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.inventory.source_objects import objects_of
 from afflint.kube.kinds import KINDS
-from afflint.kube.manifest_reader import manifests_in
-from afflint.kube.manifests import Manifest, Workload, labels_at, reference
+from afflint.manifests.manifest import Manifest, Workload, labels_at, reference
+from afflint.manifests.reader import manifests_in
 from afflint.policies.admission_manifests import BINDING, POLICY, AdmissionPolicy, Fault
 from afflint.policies.kyverno_policies import EXCEPTION
 from afflint.policies.policy_files import Admission, read_admission

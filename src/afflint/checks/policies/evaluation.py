@@ -17,8 +17,8 @@ from afflint.findings.finding import NO_FILE, NO_OBJECT, FileId, ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Pods, PolicyCandidate
 from afflint.kube.kinds import is_scalable
-from afflint.kube.manifests import Workload
 from afflint.kube.selectors import NAMESPACE_NAME, Selector, is_met
+from afflint.manifests.manifest import Workload
 from afflint.policies.binding import BoundPolicy
 from afflint.policies.matching import EVERYTHING, Matching
 from afflint.policies.messages import filled, includes_check_message

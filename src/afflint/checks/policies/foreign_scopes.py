@@ -10,8 +10,8 @@ from functools import partial
 
 from afflint.admission.api_resources import CLUSTER_SCOPED
 from afflint.findings.finding import Severity
-from afflint.kube.manifests import labels_at, reference
 from afflint.kube.selectors import Selector, matches
+from afflint.manifests.manifest import labels_at, reference
 from afflint.policies.admission_manifests import GatekeeperScope, KyvernoScope
 from afflint.policies.kyverno_matching import (
     OWN_NAMESPACES,

@@ -11,8 +11,8 @@ from typing import Any
 from afflint.admission.api_resources import resource_of
 from afflint.admission.cel import EvaluationInput, Program
 from afflint.admission.cel_kyverno import NotKnownError
-from afflint.kube.manifests import labels_at, reference
 from afflint.kube.selectors import NAMESPACE_NAME, Selector, matches
+from afflint.manifests.manifest import labels_at, reference
 from afflint.policies.admission_manifests import CREATE, AdmissionPolicy, MatchConstraints, Params, Resource
 from afflint.policies.kyverno_matching import Candidate, UndecidedError, selects_unknown_namespace
 from afflint.yaml.document import map_at

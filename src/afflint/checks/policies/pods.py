@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from afflint.checks.match import Match, inserting, replacing
 from afflint.checks.policies.subject import PolicySubject
 from afflint.findings.phrases import quoted
-from afflint.kube.label_places import SPREAD, LabelPlace, topology_keys
 from afflint.kube.selectors import Requirement, Selector
+from afflint.manifests.label_places import SPREAD, LabelPlace, topology_keys
 from afflint.policies.check_params import AllowedTopologyKeys, MaximumWeight, NoHardAntiAffinity, RequiredTemplateLabels
 from afflint.policies.params import words_of
 from afflint.source.globs import name_matcher

@@ -13,11 +13,11 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, summarize_names
 from afflint.index.spreading import OwnPods, RequiredSpreading, SpreadingConstraint, is_wider, spreading_constraints, unmet
 from afflint.kube.constraints import Constraints
-from afflint.kube.label_places import SPREAD
 from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.kube.node_requirements import equivalent_keys, possible_values
 from afflint.kube.selector_algebra import implies
 from afflint.kube.selectors import describe
+from afflint.manifests.label_places import SPREAD
 from afflint.policies.check_params import HARD, RequiredSpread
 from afflint.yaml.placeholders import is_placeholder
 

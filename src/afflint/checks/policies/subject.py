@@ -12,9 +12,9 @@ from afflint.constraints.nodes import Alternative, NodeConstraints, parse_node_c
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Pods, PolicyCandidate, migration_of
 from afflint.kube.constraints import Constraints, constraints_of
-from afflint.kube.manifests import Labels, Workload
 from afflint.kube.selector_algebra import conflict
 from afflint.kube.selectors import Selector, from_labels, matches, parse_label_selector
+from afflint.manifests.manifest import Labels, Workload
 from afflint.yaml.document import map_at
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class PolicySubject:
 
         Known only in the map step, like ``constraints_elsewhere``.
         """
-        from afflint.kube.custom_resources import CustomWorkload
+        from afflint.manifests.custom_resources import CustomWorkload
 
         workload = self._workload
         return isinstance(workload, CustomWorkload) and workload.place is not None and workload.place.labelled
@@ -176,7 +176,7 @@ class PolicySubject:
     @property
     def constraints_elsewhere(self) -> list[Constraints]:
         """The constraints elsewhere in the same custom resource."""
-        from afflint.kube.custom_resources import custom_workloads
+        from afflint.manifests.custom_resources import custom_workloads
 
         workload = self._workload
         if workload is None or not self.pods.operated:

@@ -15,9 +15,9 @@ from afflint.charts.sources import ChartSource
 from afflint.findings.codec import Codec
 from afflint.findings.finding import NO_FILE, FileId, Finding, Found, Identity, Span
 from afflint.findings.namedtuples import NamedTuple
-from afflint.kube.catalogue import CustomKind
 from afflint.lsp.capabilities import Client
 from afflint.lsp.folder_config import CommandLineConfig
+from afflint.manifests.catalogue import CustomKind
 from afflint.pipeline.baseline import BaselineEntry
 from afflint.pipeline.results import ELSEWHERE
 

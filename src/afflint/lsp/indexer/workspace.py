@@ -12,10 +12,10 @@ from afflint.config import Config
 from afflint.findings.errors import UserError
 from afflint.findings.finding import FileId, Finding
 from afflint.findings.namedtuples import NamedTuple
-from afflint.kube.manifests import Manifest
 from afflint.lsp.folder_config import CommandLineConfig, ConfiguredFolder
 from afflint.lsp.indexer.map_cache import EditorBuffer, MapCache
 from afflint.lsp.text import EditorText
+from afflint.manifests.manifest import Manifest
 from afflint.pipeline.map_step import Checker, MapSettings
 from afflint.pipeline.options import Options
 from afflint.pipeline.reduced_run import ReducedRun

@@ -8,10 +8,10 @@ from hashlib import blake2b
 from typing import Any
 
 from afflint.findings.paths import Path
-from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, SchemaMap
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import EACH
-from afflint.kube.structural_schemas import PRESERVES, UNREAD_FIELDS, described_maps, merged_maps
+from afflint.manifests.catalogue import CatalogueField, ConstraintPlace, CustomKind, SchemaMap
+from afflint.manifests.structural_schemas import PRESERVES, UNREAD_FIELDS, described_maps, merged_maps
 from afflint.yaml import prefilter
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import read, split

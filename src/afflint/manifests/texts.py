@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.findings.paths import Path
-from afflint.kube.manifest_reader import objects_in
+from afflint.manifests.reader import objects_in
 from afflint.yaml.document import Document, map_at
 from afflint.yaml.embedded import EmbeddedDocument, documents_in_block
 from afflint.yaml.object_fields import api_version_of, kind_of

@@ -6,7 +6,7 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.constraints import Constraints, items
-from afflint.kube.manifests import Workload
+from afflint.manifests.manifest import Workload
 from afflint.yaml.document import map_at
 
 NODE_SELECTOR = "nodeSelector"

@@ -58,7 +58,7 @@ class ConstraintPlace(NamedTuple):
 
 
 class SchemaMap(NamedTuple):
-    """A map of a kind in one version, as a CustomResourceDefinition describes it (``kube.structural_schemas``).
+    """A map of a kind in one version, as a CustomResourceDefinition describes it (``structural_schemas``).
 
     ``names`` are its fields, without those that are never read (``structural_schemas.UNREAD_FIELDS``). ``keeps``: the API server keeps
     other fields, too; it drops them otherwise.

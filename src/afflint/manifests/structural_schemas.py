@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from afflint.findings.paths import Path
-from afflint.kube.catalogue import ConstraintPlace, CustomKind, SchemaMap
 from afflint.kube.kinds import EACH, part_types
 from afflint.kube.shapes import mentions_placement
 from afflint.kube.types import ListOf, Struct, Type
+from afflint.manifests.catalogue import ConstraintPlace, CustomKind, SchemaMap
 from afflint.yaml.document import map_at
 
 PRESERVES = "x-kubernetes-preserve-unknown-fields"

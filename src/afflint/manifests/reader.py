@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.findings.paths import Path
 from afflint.kube.kinds import HOLDER_NAMES, HOLDERS, Kind, TypeMeta, identify, possible_kinds
-from afflint.kube.manifests import LABELLED, Configured, DefinedKinds, Manifest, Workload, labels_at, maps_at_steps
 from afflint.kube.types import prune_nulls
+from afflint.manifests.manifest import LABELLED, Configured, DefinedKinds, Manifest, Workload, labels_at, maps_at_steps
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document
 from afflint.yaml.object_fields import api_version_of, group_of, items_of, kind_of, name_of
 
 if TYPE_CHECKING:
-    from afflint.kube.resource_fields import UnreadKey
+    from afflint.manifests.resource_fields import UnreadKey
 
 _NO_DEFINITIONS: DefinedKinds = {}
 # API projects keep round-trip test data in which every string is its field's name and "Value".
@@ -94,11 +94,11 @@ def _custom_manifests(
 ) -> Iterator[Manifest]:
     """Yield the pods that operators create from a custom resource or a ConfigMap, and the complete objects that it contains."""
     if kind_of(data) == "ConfigMap" and not group_of(data):
-        from afflint.kube.openshift_monitoring import monitoring_workloads
+        from afflint.manifests.openshift_monitoring import monitoring_workloads
 
         yield from monitoring_workloads(document, data, base)
         return
-    from afflint.kube.custom_resources import CustomResource, absent_selector, custom_workloads
+    from afflint.manifests.custom_resources import CustomResource, absent_selector, custom_workloads
 
     inside: list[tuple[dict[str, Any], Path]] = []
     unread: list[UnreadKey] = []

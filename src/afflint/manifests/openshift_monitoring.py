@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.findings.paths import Path
-from afflint.kube.catalogue import CatalogueField, ConstraintPlace
 from afflint.kube.constraints import ShapedValue
-from afflint.kube.custom_resources import CustomWorkload
 from afflint.kube.kinds import Kind
 from afflint.kube.shapes import Holder
+from afflint.manifests.catalogue import CatalogueField, ConstraintPlace
+from afflint.manifests.custom_resources import CustomWorkload
 from afflint.yaml.documents import Document
 from afflint.yaml.embedded import document_in_block
 from afflint.yaml.object_fields import name_of, namespace_of

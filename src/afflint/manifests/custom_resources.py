@@ -1,6 +1,6 @@
 """Custom resources as workloads: the pods that their operators create, as far as their placement constraints show them.
 
-What is known about a kind comes from the catalogue (``kube.catalogue``) or from a CustomResourceDefinition of the run
+What is known about a kind comes from the catalogue (``catalogue``) or from a CustomResourceDefinition of the run
 (``kube.custom_definitions``). For unknown kinds, and for fields without a schema, the shape of the values decides (``kube.shapes``).
 """
 
@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 from afflint.findings.paths import Path
 from afflint.kube.added_labels import AddedLabel
-from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, SchemaMap, custom_kind_of
 from afflint.kube.constraints import REQUIRED, Constraints, ShapedValue, constraints_of_parts
 from afflint.kube.kinds import EACH, POD_TEMPLATE, RUNTIME_CLASS, Kind, Template, TypeMeta, is_custom, part_types
-from afflint.kube.manifests import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
-from afflint.kube.resource_fields import UnreadKey, unread_keys, unread_metadata_keys
 from afflint.kube.shapes import Holder, holders_in, is_pattern, is_pod_spec, shape_of
 from afflint.kube.types import Type
+from afflint.manifests.catalogue import CatalogueField, ConstraintPlace, CustomKind, SchemaMap, custom_kind_of
+from afflint.manifests.manifest import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
+from afflint.manifests.resource_fields import UnreadKey, unread_keys, unread_metadata_keys
 from afflint.yaml.document import map_at, value_at_path
 from afflint.yaml.documents import Document
 from afflint.yaml.object_fields import api_version_of, group_of, kind_of, metadata_of

@@ -13,7 +13,7 @@ from afflint.yaml.documents import Document
 from afflint.yaml.object_fields import api_version_of, kind_of, metadata_of
 
 if TYPE_CHECKING:
-    from afflint.kube.catalogue import CustomKind
+    from afflint.manifests.catalogue import CustomKind
 
 Labels = dict[str, str]
 Configured = dict[tuple[str, str], Kind]
@@ -139,7 +139,7 @@ class Workload(Manifest):
     def spec(self) -> dict[str, Any]:
         return map_at(self.data, "spec")
 
-    # Custom resources override these: see ``kube.custom_resources``.
+    # Custom resources override these: see ``custom_resources``.
 
     @property
     def other_labels(self) -> tuple[str, ...] | None:
@@ -247,3 +247,16 @@ def _item(value: Any, step: Step) -> Any:
 
 def _text(value: Any) -> str | None:
     return value if type(value) is str else None
+
+
+_SUGGESTED_NAMESPACE = "operatorframework.io/suggested-namespace"
+_GROUPS = ("operators.coreos.com", "nmstate.io")
+"""API groups without ``openshift`` in their name that hardly exist outside OpenShift."""
+
+
+def is_for_openshift(manifest: Manifest) -> bool:
+    """Return whether an object is for OpenShift, by its API group, its name or its namespace."""
+    metadata = metadata_of(manifest.data)
+    names = (metadata.get("name"), metadata.get("namespace"), map_at(metadata, "annotations").get(_SUGGESTED_NAMESPACE))
+    group = manifest.kind.group
+    return group.endswith(".openshift.io") or group in _GROUPS or any(type(name) is str and "openshift" in name for name in names)

@@ -13,11 +13,11 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.similarity import is_likely_typo
-from afflint.kube.catalogue import CustomKind
 from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, METADATA, part_types
 from afflint.kube.shapes import AFFINITY_FIELDS, holders_in, shape_of
-from afflint.kube.structural_schemas import UNREAD_FIELDS
 from afflint.kube.types import ListOf, Struct, Type
+from afflint.manifests.catalogue import CustomKind
+from afflint.manifests.structural_schemas import UNREAD_FIELDS
 from afflint.yaml.object_fields import metadata_of
 
 _PLACEMENT_NAMES = frozenset((*CUSTOM_PLACEMENT, *AFFINITY_FIELDS))
