@@ -19,7 +19,7 @@ LAYERS = (
     {"yaml"},
     {"kube", "source"},
     {"manifests"},
-    {"admission", "charts", "constraints", "pools", "programs"},
+    {"admission", "charts", "constraints", "pools", "programs", "storage"},
     {"policies", "scheduler"},
     {"config", "controllers"},
     {"rendering", "index"},

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from afflint.controllers.budgets import Budget, read_budget
+from afflint.kube.decoding import InventoryError
 from afflint.pipeline.map_step import default_settings
-from afflint.scheduler.decoding import InventoryError
 from afflint.simulation.inputs import read_place_inputs
 from afflint.source.sources import Source
 

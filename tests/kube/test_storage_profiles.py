@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.kube.storage_profiles import default_access_modes
+from afflint.storage.profiles import default_access_modes
 
 MANY, ONCE = ("ReadWriteMany",), ("ReadWriteOnce",)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from afflint.kube.volume_topology import VolumeTopology, topology_of
+from afflint.storage.topology import VolumeTopology, topology_of
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 

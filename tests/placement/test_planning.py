@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from afflint.controllers.pod_source import PodSource
+from afflint.kube.decoding import InventoryError
 from afflint.placement.plan import Plan, WorkloadPlan
 from afflint.placement.planner import DisruptionRequest, make_plan
-from afflint.scheduler.decoding import InventoryError
 from cluster_objects import (
     HOST,
     PREFERRED,

@@ -10,11 +10,11 @@ from afflint.findings.finding import Severity
 from afflint.findings.paths import Path
 from afflint.findings.phrases import pluralize, quoted
 from afflint.index.manifest_index import ManifestIndex
-from afflint.index.storage import PERSISTENT_VOLUME, STORAGE_CLASS, StorageObject, usable_nodes
+from afflint.index.storage import PERSISTENT_VOLUME, STORAGE_CLASS, StorageObject
 from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.node_labels import DEPRECATED, ZONE
 from afflint.kube.selectors import Malformed, parse_node_term
-from afflint.kube.volume_topology import NO_PROVISIONER, topology_of
+from afflint.storage.topology import NO_PROVISIONER, topology_of
 from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.placeholders import is_placeholder
 
@@ -29,7 +29,7 @@ def immediate_local_volume(manifest_index: ManifestIndex) -> Iterator[CrossManif
         if text_at(storage_class.data, "provisioner") != NO_PROVISIONER or binding_mode(storage_class) != IMMEDIATE:
             continue
         volumes = [each for each in storage.of_kind(PERSISTENT_VOLUME) if text_at(each.spec, "storageClassName") == storage_class.name]
-        places = {usable_nodes(each) for each in volumes}
+        places = {each.usable_nodes for each in volumes}
         if len(places - {None}) < 2:
             continue  # They are on one node, or on any.
         message = (

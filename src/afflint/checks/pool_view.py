@@ -16,13 +16,13 @@ from afflint.inventory.cluster_folders import ClusterFolders
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.constraints import constraints_of
+from afflint.kube.decoding import InventoryError
 from afflint.kube.selectors import Parsed, Selector, matches
 from afflint.kube.taints import Toleration, first_untolerated
 from afflint.placement.bounds import ScheduleBounds
 from afflint.pools.matching import PoolIndex, declared_keys
 from afflint.pools.node_features import ADDED
 from afflint.pools.references import Pools
-from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules, Pod
 

@@ -9,11 +9,11 @@ from afflint.checks.volumes import VolumeUse, allowed_topologies, asked_place, n
 from afflint.controllers.claims import SHARED, VOLUME
 from afflint.findings.phrases import pluralize, quoted
 from afflint.index.manifest_index import ManifestIndex
-from afflint.index.storage import StorageObject, usable_nodes
+from afflint.index.storage import StorageObject
 from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.kube.node_requirements import equivalent_keys
 from afflint.kube.selectors import describe
-from afflint.kube.volume_topology import NO_PROVISIONER
+from afflint.storage.topology import NO_PROVISIONER
 from afflint.yaml.document import text_at
 from afflint.yaml.placeholders import is_placeholder
 
@@ -69,7 +69,7 @@ def too_few_volumes(manifest_index: ManifestIndex, target: Target) -> Iterator[C
         if not volumes:
             continue
         apart = separation(manifest_index, each.pods, HOSTNAME) is not None
-        places = len({usable_nodes(one) for one in volumes}) if apart and all(map(usable_nodes, volumes)) else len(volumes)
+        places = len({one.usable_nodes for one in volumes}) if apart and all(one.usable_nodes for one in volumes) else len(volumes)
         if places < replicas:
             have = f"its {pluralize(len(volumes), 'volume')} {'are' if len(volumes) > 1 else 'is'} on {pluralize(places, 'node')}"
             known = have if places < len(volumes) else f"the manifests have only {pluralize(len(volumes), 'volume')} of it"

@@ -14,7 +14,7 @@ from afflint.findings.finding import Severity
 from afflint.findings.paths import Path
 from afflint.findings.phrases import nearest, quoted, summarize_names
 from afflint.findings.similarity import is_likely_typo
-from afflint.index.storage import StorageObject, usable_nodes
+from afflint.index.storage import StorageObject
 from afflint.kube.node_labels import DEPRECATED, ZONE
 from afflint.kube.node_requirements import equivalent_keys
 from afflint.kube.selectors import Requirement, Selector, describe, is_met, matches, parse_expression
@@ -25,7 +25,7 @@ from afflint.yaml.placeholders import is_placeholder
 def volume_without_node(view: ClusterView, target: Target) -> Iterator[CrossManifestMatch]:
     """Report PersistentVolumes whose node affinity or zone labels match no known node."""
     for volume in view.manifest_index.storage.of_kind("PersistentVolume"):
-        nodes = usable_nodes(volume)
+        nodes = volume.usable_nodes
         if nodes is None or any(view.may_be_made(term) for term in nodes.selectors):
             continue
         if any(matches(nodes, node.labels, node.name) for node in view.nodes):

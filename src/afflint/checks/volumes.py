@@ -17,12 +17,12 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, summarize_names
 from afflint.index.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
-from afflint.index.storage import Claim, ClaimUse, StorageObject, VolumeUser, usable_nodes
+from afflint.index.storage import Claim, ClaimUse, StorageObject, VolumeUser
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, at_least_as_wide
 from afflint.kube.node_requirements import equivalent_keys
 from afflint.kube.selector_algebra import conflict, implies
 from afflint.kube.selectors import AnyOf, Requirement, Selector, describe
-from afflint.kube.volume_topology import NO_PROVISIONER, VolumeTopology, is_for_one_node, topology_of
+from afflint.storage.topology import NO_PROVISIONER, VolumeTopology, is_for_one_node, topology_of
 from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.placeholders import is_placeholder
 
@@ -121,7 +121,7 @@ def volume_out_of_reach(manifest_index: ManifestIndex, target: Target) -> Iterat
     """Report required placement that excludes all nodes of the volume, or of the volumes that the StorageClass may provision."""
     for each in volume_uses(manifest_index, target):
         for volume in each.volumes:
-            nodes = usable_nodes(volume)
+            nodes = volume.usable_nodes
             clash = None if nodes is None else _clash(each.user, nodes)
             if nodes is not None and clash is not None:
                 message = f"{volume.title} of the {each.title} can be used only on nodes with {_described(nodes)}, but the pods require"
@@ -323,7 +323,7 @@ def shared_volume(manifest_index: ManifestIndex, target: Target) -> Iterator[Cro
             continue
         if any(reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME for reach in manifest_index.reaches_of(each.pods)):
             continue
-        if any(usable_nodes(volume) is not None and "local" in volume.spec for volume in each.volumes):
+        if any(volume.usable_nodes is not None and "local" in volume.spec for volume in each.volumes):
             continue
         message = (
             f"{shared.replicas} replicas share the {each.title}, which is {ONCE}: those on another node than the first wait for the volume "

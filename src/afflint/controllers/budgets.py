@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from afflint.kube.decoding import InventoryError, error_in, mapping, metadata, string
 from afflint.kube.selectors import Selector, matches, parse_label_selector
-from afflint.scheduler.decoding import InventoryError, error_in, mapping, metadata, string
 from afflint.yaml.object_fields import api_version_of
 
 Amount = int | str

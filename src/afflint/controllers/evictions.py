@@ -22,7 +22,7 @@ from afflint.controllers.pod_source import PodSource
 from afflint.controllers.virtual_machine import apply_specs
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words
-from afflint.scheduler.decoding import InventoryError
+from afflint.kube.decoding import InventoryError
 from afflint.yaml.document import maps_at, text_at
 
 

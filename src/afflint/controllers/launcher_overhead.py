@@ -11,7 +11,7 @@ from typing import Any
 
 from afflint.controllers.kubevirt_cluster import ARM64, KubeVirtCluster
 from afflint.controllers.launcher_resources import parse_millis, vcpu_count
-from afflint.scheduler.decoding import mapping
+from afflint.kube.decoding import mapping
 from afflint.scheduler.requests import CPU, MEMORY
 from afflint.yaml.document import map_at, maps_at, text_at
 

@@ -30,8 +30,8 @@ from afflint.controllers.pod_labels import fill_labels
 from afflint.controllers.virtual_machine import apply_defaults, apply_specs, claim_name
 from afflint.kube.added_labels import CREATED_BY, VIRT_LAUNCHER
 from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.decoding import InventoryError
 from afflint.kube.node_labels import HOSTNAME
-from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.requests import MEMORY
 from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.object_fields import metadata_of, name_of

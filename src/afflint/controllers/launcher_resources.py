@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from afflint.kube.decoding import fail, flag, integer, mapping, sequence, string
 from afflint.kube.quantities import LARGEST, parse_quantity
-from afflint.scheduler.decoding import fail, flag, integer, mapping, sequence, string
 from afflint.scheduler.requests import CPU, HUGE_PAGES, MEMORY
 
 _RESOURCES = "spec.domain.resources"

@@ -11,8 +11,8 @@ from afflint.controllers.pod_source import PLACEMENT_FIELDS, PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words
 from afflint.kube.constraints import REQUIRED
+from afflint.kube.decoding import InventoryError
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.decoding import InventoryError
 from afflint.yaml.document import map_at, maps_at, text_at
 
 Object = dict[str, Any]

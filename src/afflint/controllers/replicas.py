@@ -13,9 +13,9 @@ from afflint.controllers.pod_source import CONTAINER_FIELDS, PLACEMENT_FIELDS, R
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.added_labels import POD_TEMPLATE_HASH, ROLLOUT_HASH, AddedLabel
 from afflint.kube.constraints import REQUIRED
+from afflint.kube.decoding import InventoryError
 from afflint.kube.selectors import Malformed, parse_label_selector
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT

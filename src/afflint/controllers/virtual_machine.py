@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from afflint.controllers.kubevirt_cluster import KubeVirtCluster, enabled
+from afflint.kube.decoding import InventoryError
 from afflint.kube.quantities import parse_quantity
-from afflint.scheduler.decoding import InventoryError
 from afflint.yaml.document import map_at, maps_at, text_at
 
 Spec = dict[str, Any]

@@ -11,8 +11,8 @@ from afflint.controllers.replica_counts import parse_count
 from afflint.findings.finding import ObjectRef, Site, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.kube.decoding import InventoryError
 from afflint.manifests.manifest import Manifest
-from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.namespaces import Namespace, Service, read_namespace, read_service
 from afflint.scheduler.pods import read_pod
 from afflint.yaml.document import map_at

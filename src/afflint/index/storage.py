@@ -15,12 +15,11 @@ from afflint.controllers.claims import CLAIM, VOLUME, access_modes
 from afflint.findings.finding import ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.node_labels import TOPOLOGY_LABELS
-from afflint.kube.selectors import AnyOf, Requirement, Selector, parse_node_term
-from afflint.kube.storage_profiles import DEFAULT_VIRT_CLASS, STORAGE_PROFILE, default_access_modes
-from afflint.kube.volume_annotations import BIND_COMPLETED
-from afflint.kube.volume_annotations import STORAGE_CLASS as STORAGE_CLASS_ANNOTATION
+from afflint.kube.selectors import AnyOf
 from afflint.manifests.manifest import Manifest, Workload
+from afflint.storage import BIND_COMPLETED, CLASS_ANNOTATION
+from afflint.storage.existing_volumes import usable_nodes
+from afflint.storage.profiles import DEFAULT_VIRT_CLASS, STORAGE_PROFILE, default_access_modes
 from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.object_fields import name_of
 from afflint.yaml.placeholders import is_placeholder
@@ -50,6 +49,11 @@ class StorageObject(NamedTuple):
     def annotation(self, key: str) -> str:
         """Return the value of an annotation, "" without it."""
         return text_at(self.data, "metadata", "annotations", key)
+
+    @property
+    def usable_nodes(self) -> AnyOf | None:
+        """The nodes from which this PersistentVolume can be used: see ``existing_volumes.usable_nodes``."""
+        return usable_nodes(self.data)
 
 
 class ClaimUse(NamedTuple):
@@ -289,37 +293,8 @@ def _is_equal(one: StorageObject | None, other: StorageObject) -> bool:
 def _claim(namespace: str, name: str, kind: str, data: Mapping[str, Any]) -> Claim:
     spec = map_at(data, "spec")
     spec = map_at(spec, "pvc") or map_at(spec, "storage") if kind == VOLUME else spec
-    beta = text_at(data, "metadata", "annotations", STORAGE_CLASS_ANNOTATION)
+    beta = text_at(data, "metadata", "annotations", CLASS_ANNOTATION)
     written = spec.get("storageClassName")
     storage_class = beta or (written if isinstance(written, str) else None)
     bound = bool(text_at(spec, "volumeName")) and BIND_COMPLETED in map_at(data, "metadata", "annotations")
     return Claim(namespace, name, access_modes(kind, data), storage_class, text_at(spec, "volumeName"), bound, spec)
-
-
-def usable_nodes(volume: StorageObject) -> AnyOf | None:
-    """Return the nodes from which a PersistentVolume can be used; None for all nodes, or if its node affinity is malformed.
-
-    The check of the scheduler ignores ``matchFields`` (CheckNodeAffinity in k8s.io/component-helpers, storage/volume/helpers.go), and
-    requires the zone and region labels of the volume (the VolumeZone plugin).
-    """
-    zones = tuple(_zone_requirements(volume))
-    terms: list[Selector] = []
-    for term in maps_at(volume.spec, "nodeAffinity", "required", "nodeSelectorTerms"):
-        parsed = parse_node_term(term)
-        if not isinstance(parsed, Selector):
-            if parsed is None:
-                continue  # An empty term matches no node.
-            return None
-        labels = tuple([each for each in parsed.requirements if not each.field])
-        terms.append(Selector((*labels, *zones)))
-    if not terms:
-        return AnyOf((Selector(zones),)) if zones else None
-    return AnyOf(tuple(terms)) if all(term.requirements for term in terms) else None
-
-
-def _zone_requirements(volume: StorageObject) -> Iterator[Requirement]:
-    labels = map_at(volume.data, "metadata", "labels")
-    for key in TOPOLOGY_LABELS:
-        values = str(labels.get(key) or "").split("__")
-        if all(values):
-            yield Requirement(key, "In", tuple(values))

@@ -18,8 +18,8 @@ from afflint.findings.phrases import join_words
 from afflint.inventory.inventory import Inventory
 from afflint.inventory.node_classes import NodeClass
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact
+from afflint.kube.decoding import InventoryError
 from afflint.kube.selectors import Requirement
-from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.nodes import Node
 from afflint.yaml.document import map_at, maps_at
 

@@ -16,10 +16,10 @@ from afflint.inventory.node_classes import NodeClass
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import Pod, PodKey, read_pod
 from afflint.scheduler.profile import Profile
-from afflint.scheduler.volumes import ClaimKey
+from afflint.storage.objects import ClaimKey
+from afflint.storage.pod_volumes import PodClaim
 from afflint.yaml.object_fields import kind_of, name_of
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from afflint.findings.finding import NO_FILE, FileId, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import plain, type_name
+from afflint.kube.decoding import InventoryError
 from afflint.kube.kinds import NAMES
 from afflint.kube.node_labels import HOSTNAME
 from afflint.manifests.reader import manifests_in
 from afflint.pools.kinds import lists_machines
-from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.nodes import Node, read_node
 from afflint.source.sources import Source, read_bytes, without_links
 from afflint.yaml import documents

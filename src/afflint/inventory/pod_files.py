@@ -15,9 +15,9 @@ from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.inventory.node_files import NodeFileError, ParsedFiles, refuse_object
+from afflint.kube.decoding import InventoryError
 from afflint.manifests.manifest import Workload
 from afflint.manifests.reader import manifests_in
-from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.pods import read_pod
 from afflint.source.sources import Source
 from afflint.yaml.document import Document, map_at, maps_at, text_at

@@ -9,8 +9,8 @@ from afflint.controllers.launcher_resources import compute_resources
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.phrases import join_words
 from afflint.index.cluster_objects import MaintenanceObject
+from afflint.kube.decoding import InventoryError
 from afflint.kube.kinds import NODE_MAINTENANCE
-from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.requests import CPU, MEMORY, PODS, read_requests
 from afflint.yaml.document import text_at

@@ -1,7 +1,7 @@
 """The storage of a simulation: the claims that workloads use, as the cluster will have them when pods are scheduled.
 
 Claims that do not exist yet are created from their templates. Where a driver will create a volume follows from the StorageClass, see
-``kube.volume_topology``; a claim about which this is not known is left out, with the reason.
+``storage.topology``; a claim about which this is not known is left out, with the reason.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.index.storage import DEFAULT_CLASS, PERSISTENT_VOLUME, STORAGE_CLASS, ClaimUse, Storage, StorageObject, VolumeUser
 from afflint.inventory.inventory import InventoryStorage, WorkloadVolumes
 from afflint.inventory.simulation_input import SimulationInput
-from afflint.kube.storage_profiles import DEFAULT_VIRT_CLASS, STORAGE_PROFILE, default_access_modes
-from afflint.kube.volume_annotations import BIND_COMPLETED
-from afflint.kube.volume_annotations import STORAGE_CLASS as CLASS_ANNOTATION
-from afflint.kube.volume_topology import NO_PROVISIONER, VolumeTopology, is_for_one_node, topology_of, topology_of_word
-from afflint.scheduler.decoding import InventoryError
-from afflint.scheduler.volumes import ClaimKey, read_storage
+from afflint.kube.decoding import InventoryError
+from afflint.storage import BIND_COMPLETED, CLASS_ANNOTATION
+from afflint.storage.objects import ClaimKey, read_storage
+from afflint.storage.profiles import DEFAULT_VIRT_CLASS, STORAGE_PROFILE, default_access_modes
+from afflint.storage.topology import NO_PROVISIONER, VolumeTopology, is_for_one_node, topology_of, topology_of_word
 from afflint.yaml.document import map_at, maps_at, text_at, texts_at
 from afflint.yaml.object_fields import kind_of, metadata_of, name_of, namespace_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from afflint.controllers.launcher_pod import launcher_pod
 from afflint.controllers.migratability import live_migratable
+from afflint.kube.decoding import InventoryError
 from afflint.scheduler.cluster import Cluster, ScheduleResult, SettledPlacements, Verdict
-from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.pods import Pod, read_pod
 
 __all__ = [

@@ -14,10 +14,10 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.inventory import Inventory
 from afflint.inventory.node_classes import NodeClass
 from afflint.kube.node_labels import ZONE
-from afflint.kube.volume_topology import DRIVER_ZONES
 from afflint.placement.schedule import PlacedWorkload, Schedule, build_schedule
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod, parsed_terms
+from afflint.storage.topology import DRIVER_ZONES
 
 _MOST_ROUNDS = 200
 _MOST_FUTILE = 2

@@ -17,8 +17,8 @@ from afflint.placement.cluster_state import ClusterState
 from afflint.placement.disruption_budgets import is_silent
 from afflint.placement.schedule_index import ReplicaEnd, ScheduleIndex, terminating
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import Pod, PodKey
+from afflint.storage.pod_volumes import PodClaim
 
 OUTSTAYS = "it is not evicted: it tolerates the taint of an unreachable node without a time limit"
 NO_QUORUM = "the control plane loses its quorum: no pod is replaced until it recovers"

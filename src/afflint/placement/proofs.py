@@ -17,6 +17,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import pluralize
 from afflint.kube.constraints import REQUIRED
+from afflint.kube.decoding import InventoryError
 from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.kube.selectors import matches
 from afflint.placement.bounds import UNLIMITED, CapacityLimit, ScheduleBounds, Variant
@@ -27,7 +28,6 @@ from afflint.placement.schedule import PlacedWorkload, Schedule
 from afflint.placement.schedule_index import ScheduleIndex
 from afflint.placement.shortfalls import Shortfalls
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.host_ports import HostPort
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION

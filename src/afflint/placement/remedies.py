@@ -11,12 +11,12 @@ from itertools import combinations
 
 from afflint.findings.edits import EditError
 from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.decoding import InventoryError
 from afflint.placement.changes import NEW_NODE, REPLICAS, PlanInput, SmallChange
 from afflint.placement.explanation import FailureEffect, failure_effects, pending_pods, single_failures
 from afflint.placement.manifest_changes import LowerRequest, lower_request, manifest_changes
 from afflint.placement.node_changes import node_changes
 from afflint.placement.schedule import PlacedWorkload, Schedule
-from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT
 from afflint.scheduler.requests import CPU, MEMORY
 

@@ -23,8 +23,8 @@ from afflint.placement.schedule import PlacedWorkload, Schedule
 from afflint.placement.volumes import attachment_waits
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
-from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import PodKey
+from afflint.storage.pod_volumes import PodClaim
 from afflint.yaml.document import map_at
 from afflint.yaml.object_fields import metadata_of
 

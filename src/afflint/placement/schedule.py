@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from afflint.placement.disruption_budgets import WorkloadPods
     from afflint.placement.preemption import PreemptionRules
     from afflint.scheduler.preemption import Victim
-    from afflint.scheduler.volumes import ClaimKey
+    from afflint.storage.objects import ClaimKey
 
 
 class Held(NamedTuple):

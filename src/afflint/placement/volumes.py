@@ -7,9 +7,9 @@ from collections.abc import Container, Iterable, Sequence
 from afflint.findings.phrases import join_words
 from afflint.kube.node_labels import HOSTNAME, TOPOLOGY_LABELS, domain_word, name_of_key
 from afflint.kube.selectors import Selector
-from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import Pod, PodKey
-from afflint.scheduler.volumes import ClaimKey, PersistentVolume
+from afflint.storage.objects import ClaimKey, PersistentVolume
+from afflint.storage.pod_volumes import PodClaim
 
 _MOST_VOLUMES = 3
 _WORDS_OF_NODES = ("hostname", "host", "node", "nodename")

@@ -13,11 +13,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.decoding import fail
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import compares_values
 from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
-from afflint.scheduler.decoding import fail
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.node_fit import NODE_AFFINITY, SCHEDULER, TAINT_TOLERATION, NodeFit, names_conflict
@@ -255,7 +255,7 @@ class Cluster:
         self._start(NodeTable(rows), MatchTables(directory), resources, version, compares_values(version, feature_gates))
         if volumes:
             from afflint.scheduler.cluster_storage import ClusterStorage
-            from afflint.scheduler.volumes import read_storage
+            from afflint.storage.objects import read_storage
 
             objects = read_storage(*[each or () for each in storage])
             self._storage = ClusterStorage(objects, self._table, self._occupancy, version, new_volumes or {})

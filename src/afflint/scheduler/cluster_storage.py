@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from afflint.kube.node_labels import TOPOLOGY_LABELS
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy
-from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.storage_state import PROVISION, StorageState
 from afflint.scheduler.volume_binding import CAPACITY_SCORING, VOLUME_BINDING, VolumeBinding
@@ -15,7 +14,8 @@ from afflint.scheduler.volume_limits import AttachedVolumes, VolumeLimits
 from afflint.scheduler.volume_rejection import VolumeRejection
 from afflint.scheduler.volume_restrictions import VolumeRestrictions, missing_claim
 from afflint.scheduler.volume_zone import VolumeZone
-from afflint.scheduler.volumes import ClaimKey, PersistentVolume, StorageObjects, Terms
+from afflint.storage.objects import ClaimKey, PersistentVolume, StorageObjects, Terms
+from afflint.storage.pod_volumes import PodClaim
 
 
 class ClusterStorage:

@@ -13,8 +13,8 @@ from typing import Any
 from afflint.constraints.pods import HARD, SOFT, TopologySpreadConstraint, parse_spread_constraint
 from afflint.findings.phrases import join_words
 from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.decoding import InventoryError, fail, integer, mapping, sequence, string, strings
 from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, parse_node_term
-from afflint.scheduler.decoding import InventoryError, fail, integer, mapping, sequence, string, strings
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.plugins import EXTENSION_POINTS, NEEDING_STATE, OPTIONAL, PLUGINS, VOLUME_FILTERS
 from afflint.scheduler.pods import Pod, Preference, SpreadConstraint, read_preferences

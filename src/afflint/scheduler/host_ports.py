@@ -11,7 +11,7 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.scheduler.decoding import integer, mapping, sequence, string
+from afflint.kube.decoding import integer, mapping, sequence, string
 
 ANY_ADDRESS = "0.0.0.0"
 """The address that conflicts with all others; ``::`` does not, for the scheduler."""

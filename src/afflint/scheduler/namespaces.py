@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.decoding import InventoryError, error_in, fail, mapping, metadata, string, string_map
 from afflint.kube.selectors import (
     EVERYTHING,
     NAMESPACE_NAME,
@@ -18,7 +19,6 @@ from afflint.kube.selectors import (
     matches,
     parse_label_selector,
 )
-from afflint.scheduler.decoding import InventoryError, error_in, fail, mapping, metadata, string, string_map
 from afflint.scheduler.pods import Pod, Subject, Term
 from afflint.scheduler.profile import Profile
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.decoding import InventoryError, error_in, fail, flag, mapping, metadata, string_map
 from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import Taint, parse_taints
-from afflint.scheduler.decoding import InventoryError, error_in, fail, flag, mapping, metadata, string_map
 from afflint.scheduler.requests import REPORTED, read_allocatable
 
 Column = list[str | None]

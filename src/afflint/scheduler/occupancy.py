@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.decoding import fail
 from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
-from afflint.scheduler.decoding import fail
 from afflint.scheduler.host_ports import ANY_ADDRESS, HostPort
 from afflint.scheduler.matching import Counted, MatchTable, anchors, counts
 from afflint.scheduler.namespaces import Directory
@@ -15,7 +15,7 @@ from afflint.scheduler.pods import Pod, Subject, Term, WeightedTerm, parsed_term
 from afflint.scheduler.requests import CPU, MEMORY
 
 if TYPE_CHECKING:
-    from afflint.scheduler.pod_volumes import PodVolume
+    from afflint.storage.pod_volumes import PodVolume
 
 Tally = dict[int, int]
 """A number of pods, or an amount that pods use, by node; nodes without any are left out."""

@@ -9,6 +9,7 @@ from afflint.constraints.pods import HARD, SOFT, PodAffinityTerm, TopologySpread
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.decoding import InventoryError, error_in, fail, integer, mapping, sequence, string, string_map, strings
 from afflint.kube.selectors import (
     NODE_NAME,
     Malformed,
@@ -19,13 +20,12 @@ from afflint.kube.selectors import (
     parse_node_term,
 )
 from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, supported, toleration_seconds_of
-from afflint.scheduler.decoding import InventoryError, error_in, fail, integer, mapping, sequence, string, string_map, strings
 from afflint.scheduler.host_ports import HostPort, read_ports
 from afflint.scheduler.profile import DEFAULT_PROFILE, DEFAULT_SCHEDULER, Profile, unknown_profile
 from afflint.scheduler.requests import Rated, Requests, read_rated, read_requests
 
 if TYPE_CHECKING:
-    from afflint.scheduler.pod_volumes import PodVolume
+    from afflint.storage.pod_volumes import PodVolume
 
 T = TypeVar("T")
 
@@ -190,7 +190,7 @@ def read_pod(data: object, *, resources: bool = False, comparisons: bool = False
         spec, status = mapping(whole.get("spec"), "spec"), mapping(whole.get("status"), "status")
         pod = _read(namespace, name, meta, spec, status, comparisons=comparisons)
         if volumes and spec.get("volumes"):
-            from afflint.scheduler.pod_volumes import read_volumes
+            from afflint.storage.pod_volumes import read_volumes
 
             pod = pod._replace(volumes=read_volumes(namespace, name, string(meta.get("uid"), "metadata.uid"), spec))
         return _with_requests(pod, spec, status) if resources else pod

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from afflint.kube.decoding import fail, mapping, sequence
 from afflint.kube.quantities import parse_quantity
-from afflint.scheduler.decoding import fail, mapping, sequence
 
 CPU = "cpu"
 MEMORY = "memory"

@@ -10,7 +10,7 @@ from afflint.kube.selectors import Selector, matches
 from afflint.scheduler.matching import LabelIndex
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.volume_reach import VolumeReach
-from afflint.scheduler.volumes import PersistentVolume, PersistentVolumeClaim, StorageCapacity, StorageClass, StorageObjects
+from afflint.storage.objects import PersistentVolume, PersistentVolumeClaim, StorageCapacity, StorageClass, StorageObjects
 
 Slot = tuple[int, str]
 """The position of a volume in the order in which claims take them: its capacity and name. Of equal ones the scheduler takes any."""

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Requirement, Selector
-from afflint.scheduler.csi_translation import PLUGINS, translated_terms
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy
-from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.storage_classes import ClassProfile, FreeVolumes
 from afflint.scheduler.volume_reach import VolumeReach
-from afflint.scheduler.volumes import ClaimKey, ClaimRef, CSINode, PersistentVolume, PersistentVolumeClaim, StorageObjects, Terms
+from afflint.storage.csi_translation import PLUGINS, translated_terms
+from afflint.storage.objects import ClaimKey, ClaimRef, CSINode, PersistentVolume, PersistentVolumeClaim, StorageObjects, Terms
+from afflint.storage.pod_volumes import PodClaim
 
 PROVISION = "(provision)"
 """The name of a volume that a driver would create."""

@@ -10,12 +10,12 @@ from collections.abc import Container, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Malformed, Selector
-from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.storage_classes import Slot, fits, slot_of
 from afflint.scheduler.storage_state import ClaimBinding, StorageState
 from afflint.scheduler.volume_rejection import VolumeRejection
-from afflint.scheduler.volumes import PersistentVolume, PersistentVolumeClaim, StorageCapacity
+from afflint.storage.objects import PersistentVolume, PersistentVolumeClaim, StorageCapacity
+from afflint.storage.pod_volumes import PodClaim
 
 VOLUME_BINDING = "VolumeBinding"
 CAPACITY_SCORING = (1, 37)

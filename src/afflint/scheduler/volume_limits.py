@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.scheduler.csi_translation import BY_NAME, NEVER_COUNTED, PLUGINS, InTreePlugin, disk_handle, volume_handle
 from afflint.scheduler.nodes import NodeTable
-from afflint.scheduler.pod_volumes import InlineDisk, PodVolume
 from afflint.scheduler.pods import Pod, PodKey
 from afflint.scheduler.storage_state import StorageState
 from afflint.scheduler.volume_rejection import VolumeRejection
-from afflint.scheduler.volumes import CSINode, PersistentVolumeClaim
+from afflint.storage.csi_translation import BY_NAME, NEVER_COUNTED, PLUGINS, InTreePlugin, disk_handle, volume_handle
+from afflint.storage.objects import CSINode, PersistentVolumeClaim
+from afflint.storage.pod_volumes import InlineDisk, PodVolume
 
 NODE_VOLUME_LIMITS = "NodeVolumeLimits"
 LIMIT_SCALING = (1, 37)

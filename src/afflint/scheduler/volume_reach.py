@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from afflint.kube.selectors import Selector, matches
 from afflint.scheduler.matching import LabelIndex
 from afflint.scheduler.nodes import NodeTable
-from afflint.scheduler.volumes import Terms
+from afflint.storage.objects import Terms
 
 _FEW = 32
 """Up to this number of nodes, each is better compared by itself than with a column over all nodes."""

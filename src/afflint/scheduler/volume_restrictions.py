@@ -5,11 +5,11 @@ Semantics: pkg/scheduler/framework/plugins/volumerestrictions.
 
 from __future__ import annotations
 
-from afflint.scheduler.pod_volumes import InlineDisk, PodClaim
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.storage_state import StorageState
 from afflint.scheduler.volume_rejection import VolumeRejection
-from afflint.scheduler.volumes import READ_WRITE_ONCE_POD
+from afflint.storage.objects import READ_WRITE_ONCE_POD
+from afflint.storage.pod_volumes import InlineDisk, PodClaim
 
 VOLUME_RESTRICTIONS = "VolumeRestrictions"
 

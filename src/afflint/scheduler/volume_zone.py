@@ -5,25 +5,19 @@ Semantics: pkg/scheduler/framework/plugins/volumezone.
 
 from __future__ import annotations
 
-from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import DEPRECATED, TOPOLOGY_LABELS
+from afflint.kube.selectors import Requirement
 from afflint.scheduler.nodes import NodeTable
-from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.storage_state import StorageState
 from afflint.scheduler.volume_rejection import VolumeRejection
-from afflint.scheduler.volumes import PersistentVolume
+from afflint.storage.existing_volumes import zone_requirements
+from afflint.storage.objects import PersistentVolume
+from afflint.storage.pod_volumes import PodClaim
 
 VOLUME_ZONE = "VolumeZone"
 
 _NO_ZONE = VolumeRejection(VOLUME_ZONE, ("node(s) had no available volume zone",), True)
-
-
-class ZoneLabel(NamedTuple):
-    """A zone or region label of a volume with the values that it lists."""
-
-    key: str
-    values: frozenset[str]
 
 
 class VolumeZone:
@@ -33,7 +27,7 @@ class VolumeZone:
 
     def __init__(self, pod: Pod, state: StorageState, table: NodeTable) -> None:
         self._table = table
-        self.topologies: list[ZoneLabel] = []
+        self.topologies: list[Requirement] = []
         self.rejection: VolumeRejection | None = None
         for volume in pod.volumes:
             if isinstance(volume, PodClaim) and not volume.ephemeral:
@@ -42,7 +36,7 @@ class VolumeZone:
                     self.rejection = VolumeRejection(VOLUME_ZONE, (found,), True)
                     return
                 if found is not None:
-                    self.topologies += _topologies(found)
+                    self.topologies += zone_requirements(found.labels)
 
     @property
     def applies(self) -> bool:
@@ -54,12 +48,12 @@ class VolumeZone:
         labels = self._table.nodes[node].labels
         if not any(key in labels for key in TOPOLOGY_LABELS):
             return None
-        for key, values in self.topologies:
-            value = labels.get(key)
+        for each in self.topologies:
+            value = labels.get(each.key)
             # The older label of a volume also matches the newer one of a node, but not the other way round.
             if value is None:
-                value = labels.get(DEPRECATED.get(key, key))
-            if value not in values:
+                value = labels.get(DEPRECATED.get(each.key, each.key))
+            if value not in each.values:
                 return _NO_ZONE
         return None
 
@@ -76,13 +70,3 @@ def _volume_of(volume: PodClaim, state: StorageState) -> PersistentVolume | str 
     if storage_class is None:
         return f'storageclass.storage.k8s.io "{claim.storage_class}" not found'
     return None if storage_class.on_first_use else "PersistentVolume had no name"
-
-
-def _topologies(volume: PersistentVolume) -> list[ZoneLabel]:
-    """Return the labels of a volume that restrict its nodes. A list with an empty value is ignored (LabelZonesToSet)."""
-    found = []
-    for key in TOPOLOGY_LABELS:
-        values = frozenset(volume.labels[key].split("__")) if key in volume.labels else frozenset()
-        if values and "" not in values:
-            found.append(ZoneLabel(key, values))
-    return found

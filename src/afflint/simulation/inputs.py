@@ -343,7 +343,7 @@ def _with_storage(
 ) -> SimulationInput:
     """Return the input with the claims of the workloads, and the storage objects of the manifests and of ``dumps``."""
     from afflint.inventory.volumes import DUMPED_KINDS, StorageOptions, with_storage
-    from afflint.kube.storage_profiles import STORAGE_PROFILE
+    from afflint.storage.profiles import STORAGE_PROFILE
 
     dumped: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in (*DUMPED_KINDS, STORAGE_PROFILE)}
     for source in dumps:

@@ -9,11 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.kube.quantities import Quantity, parse_quantity
-from afflint.kube.selectors import Malformed, Parsed, Selector, parse_label_selector, parse_node_term
-from afflint.kube.volume_annotations import BIND_COMPLETED, SELECTED_NODE, STORAGE_CLASS
-from afflint.kube.volume_topology import NO_PROVISIONER
-from afflint.scheduler.decoding import (
+from afflint.kube.decoding import (
     InventoryError,
     error_in,
     fail,
@@ -26,6 +22,11 @@ from afflint.scheduler.decoding import (
     string_map,
     strings,
 )
+from afflint.kube.quantities import Quantity, parse_quantity
+from afflint.kube.selectors import Malformed, Parsed, parse_label_selector, parse_node_term
+from afflint.storage import BIND_COMPLETED, CLASS_ANNOTATION, SELECTED_NODE
+from afflint.storage.existing_volumes import without_fields
+from afflint.storage.topology import NO_PROVISIONER
 
 T = TypeVar("T")
 
@@ -270,11 +271,7 @@ def _terms(data: object) -> Terms:
         return None
     where = "spec.nodeAffinity.required"
     terms = sequence(mapping(required, where).get("nodeSelectorTerms"), f"{where}.nodeSelectorTerms")
-    return tuple([_without_fields(parse_node_term(term)) for term in terms])
-
-
-def _without_fields(term: Parsed) -> Parsed:
-    return Selector(tuple([each for each in term.requirements if not each.field])) if isinstance(term, Selector) else term
+    return tuple([without_fields(parse_node_term(term)) for term in terms])
 
 
 def _claim_ref(data: object) -> ClaimRef | None:
@@ -325,8 +322,8 @@ def _owner(meta: Mapping[str, Any]) -> tuple[str, str, str]:
 def _class_of(meta: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     """Return the storage class of a volume or a claim: the old annotation comes before the field (GetPersistentVolumeClaimClass)."""
     annotations = mapping(meta.get("annotations"), "metadata.annotations")
-    if STORAGE_CLASS in annotations:
-        return string(annotations[STORAGE_CLASS], f"metadata.annotations[{STORAGE_CLASS!r}]")
+    if CLASS_ANNOTATION in annotations:
+        return string(annotations[CLASS_ANNOTATION], f"metadata.annotations[{CLASS_ANNOTATION!r}]")
     return string(spec.get("storageClassName"), "spec.storageClassName")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.scheduler.decoding import flag, mapping, sequence, string, strings
+from afflint.kube.decoding import flag, mapping, sequence, string, strings
 
 
 class PodClaim(NamedTuple):

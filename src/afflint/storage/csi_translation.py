@@ -8,8 +8,8 @@ from __future__ import annotations
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import BETA_REGION, BETA_ZONE, REGION, ZONE
 from afflint.kube.selectors import Requirement, Selector
-from afflint.scheduler.pod_volumes import InlineDisk
-from afflint.scheduler.volumes import PersistentVolume, Terms
+from afflint.storage.objects import PersistentVolume, Terms
+from afflint.storage.pod_volumes import InlineDisk
 
 
 class InTreePlugin(NamedTuple):
