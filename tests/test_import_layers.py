@@ -7,12 +7,14 @@ names as strings (`checks/registry.py`, `policies/registry.py`, `report/__init__
 import ast
 import graphlib
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 import afflint
+from checkout import ROOT
 
 LAYERS = (
     {"afflint", "distribution", "resources", "findings"},
@@ -133,3 +135,20 @@ def test_an_import_from_a_higher_layer_is_named() -> None:
     texts = {"afflint.kube.one": "from afflint.checks.match import Match\n", "afflint.checks.match": "from afflint.kube import one\n"}
     (sentence,) = upward_imports(imports_of(texts))
     assert sentence.startswith("afflint.kube.one (line 1) imports afflint.checks.match, but checks is not in a layer below kube")
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "facts.md"])
+def test_pages_for_developers_name_modules_that_exist(name: str) -> None:
+    paths = ["/" + module.replace(".", "/") + ".py" for module in modules()]
+    named = set(re.findall(r"`([\w/]+\.py)`", page(name)))
+    assert [each for each in sorted(named) if not any(path.endswith("/" + each) for path in paths) and not (ROOT / each).exists()] == []
+
+
+def test_the_page_about_the_architecture_lists_the_layers() -> None:
+    floors = page("architecture.md").partition("From below:\n")[2].partition(".")[0]
+    named = [set(re.findall(r"`(\w+)`", floor)) for floor in floors.split(" ·")]
+    assert named == [layer - {"afflint", "distribution", "resources", "__main__"} for layer in LAYERS if layer != {"__main__"}]

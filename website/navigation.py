@@ -59,6 +59,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
             "About": [
                 {"Accuracy": "exactness.md"},
                 {"Architecture": "architecture.md"},
+                {"Where facts are kept": "facts.md"},
                 {"Glossary": "glossary.md"},
                 {"Compatibility": "stability.md"},
                 {"Effects of each command": "security-effects.md"},
