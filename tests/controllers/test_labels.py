@@ -57,7 +57,7 @@ def asks(**labels: tuple[str, ...]) -> Selector:
     return Selector(tuple([Requirement(key, "In" if values else "Exists", values) for key, values in labels.items()]))
 
 
-def reach(selector: Selector) -> SelectorRef:
+def ref(selector: Selector) -> SelectorRef:
     site = Site(1, 0, ())
     ref = ObjectRef("v1", "Pod", "shop", "other")
     return SelectorRef(site, ref, "Pod other", REQUIRED_AFFINITY, (), "shop", (), False, selector, "kubernetes.io/hostname")
@@ -80,7 +80,7 @@ def test_any_label_of_any_pod_that_is_made_finds_its_workload(kind: Any) -> None
             # All together, and each alone: a selector may use any of them.
             for chosen in [labels, *({key: value} for key, value in labels.items())]:
                 selector = Selector(tuple([Requirement(key, "In", (value,)) for key, value in chosen.items()]))
-                assert workload.template_path in [each.template_path for each in manifest_index.selected(reach(selector))], chosen
+                assert workload.template_path in [each.template_path for each in manifest_index.selected(ref(selector))], chosen
 
 
 @given(st.integers(0, 9), st.integers(0, 4), st.integers(0, 12), st.integers(0, 12), st.sampled_from(("In", "NotIn")))

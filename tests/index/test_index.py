@@ -84,35 +84,31 @@ fleets = st.lists(some_pods, max_size=8)
 
 
 @given(fleets, some_reaches)
-def test_selecting_finds_what_a_search_finds(pods: list[Pods], reach: SelectorRef) -> None:
+def test_selecting_finds_what_a_search_finds(pods: list[Pods], ref: SelectorRef) -> None:
     manifest_index = ManifestIndex([Facts(tuple(pods))])
-    here = [each for each in pods if covers(reach, each.namespace)]
-    selected = [each for each in here if matches(reach.selector, each.template_labels)]
-    assert counted(manifest_index.selected(reach)) == counted(selected)
-    assert manifest_index.is_selected(reach) == bool(selected)
-    assert counted(manifest_index.selected_anywhere(reach)) == counted(
-        each for each in pods if matches(reach.selector, each.template_labels)
-    )
+    here = [each for each in pods if covers(ref, each.namespace)]
+    selected = [each for each in here if matches(ref.selector, each.template_labels)]
+    assert counted(manifest_index.selected(ref)) == counted(selected)
+    assert manifest_index.is_selected(ref) == bool(selected)
+    assert counted(manifest_index.selected_anywhere(ref)) == counted(each for each in pods if matches(ref.selector, each.template_labels))
     lacking = [each for each in here if each.labels.keys() - each.template_labels.keys()]
-    nearly = [each for each in lacking if matches(reach.selector, each.merged_labels)]
-    assert counted(manifest_index.nearly_selected(reach)) == counted(nearly)
+    nearly = [each for each in lacking if matches(ref.selector, each.merged_labels)]
+    assert counted(manifest_index.nearly_selected(ref)) == counted(nearly)
 
 
 @given(fleets, some_reaches, some_reaches)
 def test_one_pod_must_meet_all_terms(pods: list[Pods], first: SelectorRef, second: SelectorRef) -> None:
     both = [
-        each
-        for each in pods
-        if all(covers(reach, each.namespace) and matches(reach.selector, each.template_labels) for reach in (first, second))
+        each for each in pods if all(covers(ref, each.namespace) and matches(ref.selector, each.template_labels) for ref in (first, second))
     ]
     assert counted(ManifestIndex([Facts(tuple(pods))]).selected_by_all([first, second])) == counted(both)
 
 
 @given(fleets, some_reaches)
-def test_a_near_miss_is_found_exactly_when_there_is_one(pods: list[Pods], reach: SelectorRef) -> None:
-    found = ManifestIndex([Facts(tuple(pods))]).near_miss(reach)
-    on_templates = list(near_misses(pods, reach, lambda each: each.template_labels))
-    merged = [] if on_templates else list(near_misses([each for each in pods if each.labels], reach, lambda each: each.merged_labels))
+def test_a_near_miss_is_found_exactly_when_there_is_one(pods: list[Pods], ref: SelectorRef) -> None:
+    found = ManifestIndex([Facts(tuple(pods))]).near_miss(ref)
+    on_templates = list(near_misses(pods, ref, lambda each: each.template_labels))
+    merged = [] if on_templates else list(near_misses([each for each in pods if each.labels], ref, lambda each: each.merged_labels))
     if found is None:
         assert not on_templates
         assert not merged
@@ -122,14 +118,14 @@ def test_a_near_miss_is_found_exactly_when_there_is_one(pods: list[Pods], reach:
 
 
 def near_misses(
-    pods: list[Pods], reach: SelectorRef, labels_of: Callable[[Pods], dict[str, str]]
+    pods: list[Pods], ref: SelectorRef, labels_of: Callable[[Pods], dict[str, str]]
 ) -> Iterator[tuple[Requirement, Pods, str, str]]:
     """All labels that are easily mistaken for one that is asked for, on pods that the rest of the selector matches."""
-    for asked in reach.selector.requirements:
+    for asked in ref.selector.requirements:
         for each in pods:
             given = labels_of(each)
-            rest = all(is_met(other, given.get(other.key)) for other in reach.selector.requirements if other is not asked)
-            if asked.operator != "In" or not rest or not covers(reach, each.namespace) or not close(reach, each):
+            rest = all(is_met(other, given.get(other.key)) for other in ref.selector.requirements if other is not asked)
+            if asked.operator != "In" or not rest or not covers(ref, each.namespace) or not close(ref, each):
                 continue
             for key, value in given.items():
                 slip = key == asked.key and any(is_likely_typo(wanted, value) for wanted in asked.values)
@@ -139,19 +135,19 @@ def near_misses(
 
 
 @given(fleets, st.lists(some_reaches, max_size=4), st.randoms())
-def test_the_order_of_files_makes_no_difference(pods: list[Pods], reaches: list[SelectorRef], random: Any) -> None:
+def test_the_order_of_files_makes_no_difference(pods: list[Pods], selector_refs: list[SelectorRef], random: Any) -> None:
     """Objects of one file keep their order; files may come in any."""
     by_file: dict[int, Facts] = {}
     for each in pods:
         facts = by_file.get(each.site.file, Facts())
         by_file[each.site.file] = facts._replace(pods=(*facts.pods, each))
-    for reach in reaches:
-        facts = by_file.get(reach.site.file, Facts())
-        by_file[reach.site.file] = facts._replace(reaches=(*facts.reaches, reach))
+    for ref in selector_refs:
+        facts = by_file.get(ref.site.file, Facts())
+        by_file[ref.site.file] = facts._replace(selector_refs=(*facts.selector_refs, ref))
     given = list(by_file.values())
     mixed = random.sample(given, len(given))
     one, other = ManifestIndex(given), ManifestIndex(mixed)
-    assert (one.pods, one.reaches) == (other.pods, other.reaches)
+    assert (one.pods, one.selector_refs) == (other.pods, other.selector_refs)
 
 
 def counted(pods: Any) -> dict[int, int]:
@@ -247,8 +243,8 @@ def asking(
 ) -> Facts:
     file = f"apps/{number // 20}/{number}.yaml"
     kinds = (REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY, SPREAD)
-    reaches = tuple(reach_of(file, selector, what=what, namespace=namespace) for what in kinds)
-    return Facts((pods_of(file, given, own=own, namespace=namespace),), reaches)
+    selector_refs = tuple(reach_of(file, selector, what=what, namespace=namespace) for what in kinds)
+    return Facts((pods_of(file, given, own=own, namespace=namespace),), selector_refs)
 
 
 @pytest.mark.parametrize("shape", [distinct, same, same_and_missing, waiting, on_the_object_only, tenants])

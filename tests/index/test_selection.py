@@ -42,8 +42,8 @@ def pods(name: str, labels: str, *, namespace: str = "", own: str = "") -> str:
     return web("labelSelector: {}", name=name, labels=labels, namespace=namespace, own=own, kind="unused")
 
 
-def reach(term: str) -> SelectorRef:
-    [found] = facts_of(web(f"labelSelector: {{matchLabels: {{tier: db}}}}, {term}")).reaches
+def ref(term: str) -> SelectorRef:
+    [found] = facts_of(web(f"labelSelector: {{matchLabels: {{tier: db}}}}, {term}")).selector_refs
     return found
 
 
@@ -64,7 +64,7 @@ def reach(term: str) -> SelectorRef:
     ],
 )
 def test_a_term_covers_the_namespaces_that_it_names_or_may_select(term: str, scope: tuple[str, ...] | None) -> None:
-    assert reach(term).scope == scope
+    assert ref(term).scope == scope
 
 
 def test_with_all_namespaces_known_a_selector_of_namespaces_covers_those_that_it_matches() -> None:
@@ -75,7 +75,7 @@ def test_with_all_namespaces_known_a_selector_of_namespaces_covers_those_that_it
             f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, labels: {{team: {team}}}}}\n" for name, team in teams.items()
         ]
         index = ManifestIndex([facts_of(text, number=number) for number, text in enumerate(texts)], complete=True)
-        [found] = index.reaches
+        [found] = index.selector_refs
         return found.scope
 
     red = "{matchLabels: {team: red}}"
@@ -90,7 +90,7 @@ def test_with_all_namespaces_known_a_selector_of_namespaces_covers_those_that_it
 
 def test_label_keys_add_the_labels_of_the_pods_to_the_selector() -> None:
     def requirements(more: str) -> tuple[Requirement, ...]:
-        [found] = facts_of(web(f"labelSelector: {{matchLabels: {{app: db}}}}, {more}", labels="team: red")).reaches
+        [found] = facts_of(web(f"labelSelector: {{matchLabels: {{app: db}}}}, {more}", labels="team: red")).selector_refs
         return found.selector.requirements
 
     db, red = Requirement("app", "In", ("db",)), ("red",)

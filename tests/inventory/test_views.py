@@ -38,7 +38,7 @@ def view_of(manifests: str, nodes: str = NODES) -> ClusterView:
 def separated(spec: str) -> list[bool]:
     view = view_of(workload(spec))
     [pods] = view.manifest_index.pods
-    return [keeps_apart(reach, pods) for reach in view.manifest_index.reaches_of(pods)]
+    return [keeps_apart(ref, pods) for ref in view.manifest_index.selector_refs_of(pods)]
 
 
 def test_replicas_are_kept_apart_by_terms_and_constraints_that_select_them() -> None:

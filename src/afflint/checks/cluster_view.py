@@ -243,9 +243,9 @@ def _fits_manifest(change: SmallChange, pod_source: PodSource, pods: Pods) -> bo
     return all(pod_source.pod.get(field) == spec.get(field) for field in {str(edit.path[0]) for edit in change.edits})
 
 
-def keeps_apart(reach: SelectorRef, pods: Pods) -> bool:
+def keeps_apart(ref: SelectorRef, pods: Pods) -> bool:
     """Return whether a constraint requires or prefers to separate the pods that have it from each other."""
-    return reach.what in (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY, SPREAD) and pods.pod_labels.all(reach.selector)
+    return ref.what in (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY, SPREAD) and pods.pod_labels.all(ref.selector)
 
 
 def is_open(fact: NodeFact) -> bool:

@@ -29,80 +29,80 @@ _ANTI = (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
 
 def affinity_target_missing(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report pod terms that select labels that no pod has: found by a near miss, or for required affinity if the context is complete."""
-    for reach in manifest_index.reaches:
-        owner = manifest_index.owner(reach) if reach.what in _POD_TERMS else None
-        if owner is None or not reach.selector.requirements or manifest_index.is_selected(reach):
+    for ref in manifest_index.selector_refs:
+        owner = manifest_index.owner(ref) if ref.what in _POD_TERMS else None
+        if owner is None or not ref.selector.requirements or manifest_index.is_selected(ref):
             continue
-        if manifest_index.is_nearly_selected(reach):
+        if manifest_index.is_nearly_selected(ref):
             continue  # label-not-on-template reports it at the label.
-        miss = _intended_label(manifest_index, reach, owner)
+        miss = _intended_label(manifest_index, ref, owner)
         if miss is not None:
-            yield at_selector(reach, _near_miss_match(reach, miss, owner))
-        elif target.complete and reach.what == REQUIRED_AFFINITY and not manifest_index.may_be_operated(reach):
-            missing = f"no pod has {quoted(describe_labels(reach.selector))}, and the configuration sets `complete: true`"
+            yield at_selector(ref, _near_miss_match(ref, miss, owner))
+        elif target.complete and ref.what == REQUIRED_AFFINITY and not manifest_index.may_be_operated(ref):
+            missing = f"no pod has {quoted(describe_labels(ref.selector))}, and the configuration sets `complete: true`"
             message = f"{missing}: the pods stay Pending"
-            yield at_selector(reach, Match(reach.path, message, key=True))
+            yield at_selector(ref, Match(ref.path, message, key=True))
 
 
-def _intended_label(manifest_index: ManifestIndex, reach: SelectorRef, owner: Pods) -> NearMiss | None:
+def _intended_label(manifest_index: ManifestIndex, ref: SelectorRef, owner: Pods) -> NearMiss | None:
     """Return the label that an affinity, or an anti-affinity to other pods, was meant to select.
 
     anti-affinity-misses-itself reports terms that were meant to select the pods' own labels.
     """
-    miss = own_near_miss(reach, owner) if reach.what not in _ANTI and owner.labels_known else None
-    miss = miss or manifest_index.near_miss(reach)
-    return None if miss is not None and miss.pods.key == owner.key and reach.what in _ANTI else miss
+    miss = own_near_miss(ref, owner) if ref.what not in _ANTI and owner.labels_known else None
+    miss = miss or manifest_index.near_miss(ref)
+    return None if miss is not None and miss.pods.key == owner.key and ref.what in _ANTI else miss
 
 
-def _near_miss_match(reach: SelectorRef, miss: NearMiss, owner: Pods) -> Match:
+def _near_miss_match(ref: SelectorRef, miss: NearMiss, owner: Pods) -> Match:
     label = quoted(f"{miss.key}: {miss.value}")
     where = f"on {miss.pods.title}" if miss.in_template else f"on {miss.pods.title}, but only in metadata.labels"
     if miss.pods.key == owner.key:
         where = "on its own pods"
-    message = f"no pod has {quoted(describe_labels(Selector((miss.asked,))))}, which this {reach.what} selects; {label} is {where}"
+    message = f"no pod has {quoted(describe_labels(Selector((miss.asked,))))}, which this {ref.what} selects; {label} is {where}"
     path = (*miss.pods.template_path, "metadata", "labels") if miss.in_template else (*miss.pods.site.base, "metadata", "labels")
-    return Match(reach.path, message, key=True, related=(label_place(miss.pods, (*path, miss.key), f"{label} of {miss.pods.title}"),))
+    return Match(ref.path, message, key=True, related=(label_place(miss.pods, (*path, miss.key), f"{label} of {miss.pods.title}"),))
 
 
 def namespace_misses_target(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Report pod terms whose selector matches pods, but only in one namespace, which the term does not cover."""
-    for reach in manifest_index.reaches:
-        if reach.what not in _POD_TERMS or reach.scope is None or not reach.selector.requirements:
+    for ref in manifest_index.selector_refs:
+        if ref.what not in _POD_TERMS or ref.scope is None or not ref.selector.requirements:
             continue
-        pods = _own_pods_outside(manifest_index, reach) or _only_elsewhere(manifest_index, reach)
-        if pods is None or any(is_placeholder(name) for name in (pods.namespace or "", *reach.scope)):
+        pods = _own_pods_outside(manifest_index, ref) or _only_elsewhere(manifest_index, ref)
+        if pods is None or any(is_placeholder(name) for name in (pods.namespace or "", *ref.scope)):
             continue
-        names = [quoted(name) for name in reach.scope]
-        own = "its own namespace " if not reach.namespaces else "the namespace " if len(names) == 1 else "the namespaces "
+        names = [quoted(name) for name in ref.scope]
+        own = "its own namespace " if not ref.namespaces else "the namespace " if len(names) == 1 else "the namespaces "
         message = (
-            f"{quoted(describe_labels(reach.selector))} is on {pods.title} in namespace {quoted(pods.namespace)},"
-            f" but this {reach.what} selects pods only in {own}{join_words(names)}"
+            f"{quoted(describe_labels(ref.selector))} is on {pods.title} in namespace {quoted(pods.namespace)},"
+            f" but this {ref.what} selects pods only in {own}{join_words(names)}"
         )
         remedy = "List the namespace in `namespaces` next to topologyKey; without that field, a term applies only to its own namespace."
-        yield at_selector(reach, Match(reach.path, message, remedy, key=True, related=(placed(pods, pods.title),)))
+        yield at_selector(ref, Match(ref.path, message, remedy, key=True, related=(placed(pods, pods.title),)))
 
 
-def _only_elsewhere(manifest_index: ManifestIndex, reach: SelectorRef) -> Pods | None:
+def _only_elsewhere(manifest_index: ManifestIndex, ref: SelectorRef) -> Pods | None:
     """Return pods that a selector matches, if all that it matches are in one namespace, which it does not cover."""
-    if manifest_index.is_selected(reach):
+    if manifest_index.is_selected(ref):
         return None
-    elsewhere = list(islice(manifest_index.selected_anywhere(reach), MOST_TARGETS))
+    elsewhere = list(islice(manifest_index.selected_anywhere(ref), MOST_TARGETS))
     if len({pods.namespace for pods in elsewhere}) > 1:
         return None  # Several tenants: the namespace of this one may be missing in these manifests.
-    return next((each for each in elsewhere if close(reach, each)), None)
+    return next((each for each in elsewhere if close(ref, each)), None)
 
 
-def _own_pods_outside(manifest_index: ManifestIndex, reach: SelectorRef) -> Pods | None:
+def _own_pods_outside(manifest_index: ManifestIndex, ref: SelectorRef) -> Pods | None:
     """Return the pods with an anti-affinity that selects their own labels, but names only other namespaces.
 
     Pods there show that it separates the two on purpose. A copy of the object without a namespace does not: it is for another cluster.
     """
-    own = manifest_index.owner(reach) if reach.what in _ANTI and reach.namespaces else None
-    if own is None or own.namespace is None or own.namespace in reach.namespaces or not own.pod_labels.all(reach.selector):
+    own = manifest_index.owner(ref) if ref.what in _ANTI and ref.namespaces else None
+    if own is None or own.namespace is None or own.namespace in ref.namespaces or not own.pod_labels.all(ref.selector):
         return None
-    selected = list(islice(manifest_index.selected(reach), MOST_TARGETS + 1))
+    selected = list(islice(manifest_index.selected(ref), MOST_TARGETS + 1))
     is_named_only_here = all(each.namespace is None and _is_copy(each, own) for each in selected)
-    return own if is_named_only_here and len(selected) <= MOST_TARGETS and not reach.everywhere else None
+    return own if is_named_only_here and len(selected) <= MOST_TARGETS and not ref.everywhere else None
 
 
 def _is_copy(one: Pods, other: Pods) -> bool:
@@ -112,61 +112,61 @@ def _is_copy(one: Pods, other: Pods) -> bool:
 
 def anti_affinity_misses_itself(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report anti-affinity whose selector matches no pod, but nearly matches the workload's own pods."""
-    for reach in manifest_index.reaches:
-        pods = manifest_index.owner(reach) if reach.what in _ANTI else None
-        if pods is None or not reach.selector.requirements or not pods.template_labels:
+    for ref in manifest_index.selector_refs:
+        pods = manifest_index.owner(ref) if ref.what in _ANTI else None
+        if pods is None or not ref.selector.requirements or not pods.template_labels:
             continue
         if pods.scale.is_single:
             continue
-        if pods.pod_labels.some(reach.selector) or PodLabels(pods.merged_labels, pods.added).some(reach.selector):
+        if pods.pod_labels.some(ref.selector) or PodLabels(pods.merged_labels, pods.added).some(ref.selector):
             continue
-        miss = own_near_miss(reach, pods) or under_other_keys(reach, pods) or (_other_value(reach, pods) if target.complete else None)
+        miss = own_near_miss(ref, pods) or under_other_keys(ref, pods) or (_other_value(ref, pods) if target.complete else None)
         if miss is None or (not pods.labels_known and miss.key != miss.asked.key):
             continue
-        if next(manifest_index.selected_anywhere(reach), None) is None:
-            yield at_selector(reach, _own_miss_match(reach, pods, miss))
+        if next(manifest_index.selected_anywhere(ref), None) is None:
+            yield at_selector(ref, _own_miss_match(ref, pods, miss))
 
 
-def _other_value(reach: SelectorRef, pods: Pods) -> NearMiss | None:
+def _other_value(ref: SelectorRef, pods: Pods) -> NearMiss | None:
     """Return the pods' own label with the selected key and another value; meaningful only if no pod has the selected value."""
-    for asked in reach.selector.requirements:
+    for asked in ref.selector.requirements:
         own = pods.template_labels.get(asked.key)
         if asked.operator == "In" and own is not None and own not in asked.values:
             return NearMiss(asked, pods, asked.key, own, True)
     return None
 
 
-def _own_miss_match(reach: SelectorRef, pods: Pods, miss: NearMiss) -> Match:
+def _own_miss_match(ref: SelectorRef, pods: Pods, miss: NearMiss) -> Match:
     label = quoted(f"{miss.key}: {miss.value}")
-    message = f"this {reach.what} separates no pods: it selects {quoted(describe(miss.asked))}, but the pods have {label}"
+    message = f"this {ref.what} separates no pods: it selects {quoted(describe(miss.asked))}, but the pods have {label}"
     home = (*pods.template_path, "metadata", "labels")
     remedy = f"Make the selector and {field_of(home[len(pods.site.base) :])} agree if the pods should be separated from each other."
-    return Match(reach.path, message, remedy, key=True, related=(label_place(pods, (*home, miss.key), f"the pods have {label}"),))
+    return Match(ref.path, message, remedy, key=True, related=(label_place(pods, (*home, miss.key), f"the pods have {label}"),))
 
 
 def operator_label_mismatch(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report anti-affinity and spread constraints of an operator's pods whose selector contradicts the labels that the operator sets."""
-    for reach in manifest_index.reaches:
-        owner = manifest_index.owner(reach) if reach.what in _ANTI or reach.what == SPREAD else None
+    for ref in manifest_index.selector_refs:
+        owner = manifest_index.owner(ref) if ref.what in _ANTI or ref.what == SPREAD else None
         if owner is None or not owner.operated:
             continue
-        if reach.what != SPREAD and next(manifest_index.selected_anywhere(reach), None) is not None:
+        if ref.what != SPREAD and next(manifest_index.selected_anywhere(ref), None) is not None:
             continue  # It separates the pods from others on purpose.
-        sure = target.complete or reach.what == SPREAD
-        why = _operator_contradiction(reach, owner, sure=sure) or _absent_label(reach, owner, sure=sure)
+        sure = target.complete or ref.what == SPREAD
+        why = _operator_contradiction(ref, owner, sure=sure) or _absent_label(ref, owner, sure=sure)
         if why is not None:
-            effect = "counts none of its own pods" if reach.what == SPREAD else "separates none of its own pods"
-            yield at_selector(reach, Match(reach.path, f"this {reach.what} {effect}: {why}", key=True))
+            effect = "counts none of its own pods" if ref.what == SPREAD else "separates none of its own pods"
+            yield at_selector(ref, Match(ref.path, f"this {ref.what} {effect}: {why}", key=True))
 
 
-def _operator_contradiction(reach: SelectorRef, owner: Pods, *, sure: bool) -> str | None:
+def _operator_contradiction(ref: SelectorRef, owner: Pods, *, sure: bool) -> str | None:
     """Return how a selector contradicts the labels that the operator sets on the pods, or None if it does not.
 
     A spread constraint is meant to select the pods' own labels. An anti-affinity may select pods that are not in these manifests: unless a
     complete context makes it ``sure``, only a typo proves otherwise.
     """
     patterns, added = {label.key: label.value for label in owner.added.labels}, owner.pod_labels.added
-    for asked in reach.selector.requirements:
+    for asked in ref.selector.requirements:
         if any(map(is_placeholder, (asked.key, *asked.values))):
             continue
         values = added.get(asked.key)
@@ -184,12 +184,12 @@ def _is_certain(owner: Pods, pattern: str) -> bool:
     return "{name}" in pattern or owner.other_labels is not None
 
 
-def _absent_label(reach: SelectorRef, owner: Pods, *, sure: bool) -> str | None:
+def _absent_label(ref: SelectorRef, owner: Pods, *, sure: bool) -> str | None:
     """Return that a selector needs a label that the operator's pods never have; None if they may have it.
 
     An anti-affinity that is not ``sure`` to mean the own pods means them if one of its values is on them under another key, or is the kind.
     """
-    absent = [each for each in reach.selector.requirements if each.operator in ("In", "Exists") and owner.never_have(each.key)]
+    absent = [each for each in ref.selector.requirements if each.operator in ("In", "Exists") and owner.never_have(each.key)]
     if not absent or any(is_placeholder(text) for each in absent for text in (each.key, *each.values)):
         return None
     own = [(key, value) for key, value in owner.pod_labels.certain.items() if any(value in each.values for each in absent)]
@@ -210,21 +210,21 @@ def _contradicts(asked: Requirement, values: PossibleValues, *, sure: bool) -> b
 
 def accidental_anti_affinity(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Report required anti-affinity that matches the workload's own pods and those of an unrelated workload as well."""
-    for reach in manifest_index.reaches:
-        pods = manifest_index.owner(reach) if reach.what == REQUIRED_ANTI_AFFINITY else None
-        if pods is None or not reach.selector.requirements or not matches(reach.selector, pods.template_labels):
+    for ref in manifest_index.selector_refs:
+        pods = manifest_index.owner(ref) if ref.what == REQUIRED_ANTI_AFFINITY else None
+        if pods is None or not ref.selector.requirements or not matches(ref.selector, pods.template_labels):
             continue
         if pods.ref.kind == "Pod":
             continue  # A Pod has no replicas: only the other workload can be meant.
-        asked = {requirement.key for requirement in reach.selector.requirements}
+        asked = {requirement.key for requirement in ref.selector.requirements}
         if _PART_OF in asked:
             continue  # A selector of the whole application means all its workloads.
-        for other in islice(manifest_index.selected(reach), MOST_TARGETS):
-            if not matches(reach.selector, other.template_labels):
+        for other in islice(manifest_index.selected(ref), MOST_TARGETS):
+            if not matches(ref.selector, other.template_labels):
                 continue  # A selector of a label that controllers put on many pods means them all.
             key = _distinguishing_label(pods, other, asked)
-            if key is not None and surely_reaches(reach, other, reach) and close(reach, other):
-                yield at_selector(reach, _accidental_match(reach, pods, other, key))
+            if key is not None and surely_reaches(ref, other, ref) and close(ref, other):
+                yield at_selector(ref, _accidental_match(ref, pods, other, key))
                 break
 
 
@@ -246,29 +246,29 @@ def _distinguishing_label(pods: Pods, other: Pods, asked: set[str]) -> str | Non
     return None
 
 
-def _accidental_match(reach: SelectorRef, pods: Pods, other: Pods, key: str) -> Match:
+def _accidental_match(ref: SelectorRef, pods: Pods, other: Pods, key: str) -> Match:
     message = (
-        f"this {reach.what} also separates the pods from those of {other.title}, which also have"
-        f" {quoted(describe_labels(reach.selector))} but differ in {quoted(key)}"
+        f"this {ref.what} also separates the pods from those of {other.title}, which also have"
+        f" {quoted(describe_labels(ref.selector))} but differ in {quoted(key)}"
     )
     remedy = f"Add {quoted(f'{key}: {pods.template_labels[key]}')} to the selector if it should select only the workload's own pods."
-    return Match(reach.path, message, remedy, key=True, related=(placed(other, other.title),))
+    return Match(ref.path, message, remedy, key=True, related=(placed(other, other.title),))
 
 
 def spread_without_effect(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Report required spread constraints whose maxSkew is so large that all replicas may share one domain."""
-    for reach in manifest_index.reaches:
-        if reach.max_skew is None or reach.max_skew < 2:
+    for ref in manifest_index.selector_refs:
+        if ref.max_skew is None or ref.max_skew < 2:
             continue
-        pods = manifest_index.owner(reach)
+        pods = manifest_index.owner(ref)
         most = pods.scale.most if pods is not None else None
-        if pods is None or most is None or not 1 < most <= reach.max_skew:
+        if pods is None or most is None or not 1 < most <= ref.max_skew:
             continue
-        if not pods.pod_labels.all(reach.selector) or any(other.key != pods.key for other in manifest_index.selected(reach)):
+        if not pods.pod_labels.all(ref.selector) or any(other.key != pods.key for other in manifest_index.selected(ref)):
             continue  # Other pods count as well, so that the constraint may still have an effect.
         every = f"all {most} replicas" + (f", the most that {pods.scale.scaler} asks for," if pods.scale.scaler else "")
-        message = f"maxSkew {reach.max_skew} lets {every} share one topology domain, so the constraint has no effect"
-        yield at_selector(reach, Match((*reach.path[:-1], "maxSkew"), message))
+        message = f"maxSkew {ref.max_skew} lets {every} share one topology domain, so the constraint has no effect"
+        yield at_selector(ref, Match((*ref.path[:-1], "maxSkew"), message))
 
 
 def namespace_selector_conflict(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:

@@ -25,15 +25,15 @@ def drain_blocked(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]
         return
     # Of a budget that is defined twice, an overlay may define one.
     defined = Counter((each.namespace, each.name) for each in manifest_index.facts.budgets)
-    for reach in manifest_index.reaches:
-        name = (reach.namespace or "default", reach.ref.name or "")
-        if reach.what == BUDGET_SELECTOR and defined[name] == 1:
-            yield from _blocked(manifest_index, reach, budgets[name])
+    for ref in manifest_index.selector_refs:
+        name = (ref.namespace or "default", ref.ref.name or "")
+        if ref.what == BUDGET_SELECTOR and defined[name] == 1:
+            yield from _blocked(manifest_index, ref, budgets[name])
 
 
-def _blocked(manifest_index: ManifestIndex, reach: SelectorRef, budget: Budget) -> Iterator[CrossManifestMatch]:
-    owners = [manifest_index.with_scale(pods) for pods in manifest_index.selected(reach)]
-    if not owners or not all(map(_is_fixed, owners)) or manifest_index.may_be_operated(reach):
+def _blocked(manifest_index: ManifestIndex, ref: SelectorRef, budget: Budget) -> Iterator[CrossManifestMatch]:
+    owners = [manifest_index.with_scale(pods) for pods in manifest_index.selected(ref)]
+    if not owners or not all(map(_is_fixed, owners)) or manifest_index.may_be_operated(ref):
         return
     expected = sum(pods.scale.least or 0 for pods in owners)
     if expected == 0 or not budget.sets_amount or budget.disruptions_allowed(expected, expected):
@@ -46,8 +46,8 @@ def _blocked(manifest_index: ManifestIndex, reach: SelectorRef, budget: Budget) 
     message = f"{BudgetStatus(budget, expected, expected, '').arithmetic(expected)}: a drain of their nodes never completes"
     field = "maxUnavailable" if budget.max_unavailable is not None else "minAvailable"
     related = tuple(_places(owners))
-    match = Match((*reach.site.base, "spec", field), message, related=related, severity="info" if budget.is_full else None)
-    yield CrossManifestMatch(reach.site, reach.ref, match)
+    match = Match((*ref.site.base, "spec", field), message, related=related, severity="info" if budget.is_full else None)
+    yield CrossManifestMatch(ref.site, ref.ref, match)
 
 
 def _is_fixed(pods: Pods) -> bool:

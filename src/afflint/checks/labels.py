@@ -84,8 +84,8 @@ def selector_matches_everything(manifest: Workload) -> Iterator[Match]:
     """Report empty selectors: in required anti-affinity they match every pod of the namespace, in a spread constraint none."""
     for term in manifest.constraints.pod_terms:
         if term.anti and term.required and _is_empty(term.data):
-            reach = "its namespaces" if term.data.get("namespaces") or term.data.get("namespaceSelector") is not None else "the namespace"
-            message = f"an empty labelSelector matches every pod of {reach}: none of them may share a topology domain with these pods"
+            where = "its namespaces" if term.data.get("namespaces") or term.data.get("namespaceSelector") is not None else "the namespace"
+            message = f"an empty labelSelector matches every pod of {where}: none of them may share a topology domain with these pods"
             yield Match((*term.path, "labelSelector"), message, key=True)
     if manifest.partial:
         return
@@ -129,7 +129,7 @@ def label_not_on_template(manifest_index: ManifestIndex) -> Iterator[CrossManife
     """
     asked: dict[tuple[Site, str], _RequestedLabel] = {}
     for group in _alike(manifest_index):
-        first = group.reaches[0]
+        first = group.selector_refs[0]
         for pods in manifest_index.nearly_selected(first):
             if not pods.labels_known or pods.pod_labels.some(first.selector):
                 continue
@@ -143,7 +143,7 @@ def label_not_on_template(manifest_index: ManifestIndex) -> Iterator[CrossManife
                 for key in _missing_labels(first.selector, pods):
                     place = pods.site, key
                     found = asked.setdefault(place, _RequestedLabel(pods, own, others))
-                    if not found.is_required and any(reach.is_required for reach in others):
+                    if not found.is_required and any(ref.is_required for ref in others):
                         asked[place] = found._replace(others=[*others, *found.others])
     templates = Counter(pods.site for pods in manifest_index.pods)
     copied: Counter[Site] = Counter()
@@ -172,22 +172,22 @@ class _RequestedLabel(NamedTuple):
     @property
     def is_required(self) -> bool:
         """Whether a selector elsewhere fails without the label; the pods' own constraints only miss their own pods."""
-        return any(reach.is_required for reach in self.others)
+        return any(ref.is_required for ref in self.others)
 
 
 class _SelectorGroup:
     """Selectors with the same requirements in the same namespaces: all workloads of an application often have the same one."""
 
     def __init__(self) -> None:
-        self.reaches: list[SelectorRef] = []
+        self.selector_refs: list[SelectorRef] = []
         self._by_owner: dict[tuple[Site, Path | None], SelectorRef] = {}
         self._by_folder: dict[tuple[str, ...], list[SelectorRef]] = {}
 
-    def add(self, reach: SelectorRef) -> None:
-        self.reaches.append(reach)
-        self._by_owner.setdefault((reach.site, reach.template_path), reach)
-        for folder in _nearest_folders(reach.site):
-            self._by_folder.setdefault(folder, []).append(reach)
+    def add(self, ref: SelectorRef) -> None:
+        self.selector_refs.append(ref)
+        self._by_owner.setdefault((ref.site, ref.template_path), ref)
+        for folder in _nearest_folders(ref.site):
+            self._by_folder.setdefault(folder, []).append(ref)
 
     def carried_by(self, pods: Pods) -> SelectorRef | None:
         """Return the selector of this group that is in the constraints of the pods themselves."""
@@ -196,10 +196,10 @@ class _SelectorGroup:
     def others(self, manifest_index: ManifestIndex, pods: Pods) -> list[SelectorRef]:
         """Return the selectors elsewhere that are close enough to mean these pods: the required ones first, then the closest."""
         folders = _nearest_folders(pods.site)
-        near = [reach for folder in folders for reach in islice(self._by_folder.get(folder, ()), _LOOKED_AT)]
-        candidates = dict.fromkeys([*near, *islice(self.reaches, _LOOKED_AT)])
+        near = [ref for folder in folders for ref in islice(self._by_folder.get(folder, ()), _LOOKED_AT)]
+        candidates = dict.fromkeys([*near, *islice(self.selector_refs, _LOOKED_AT)])
         elsewhere = (each for each in candidates if (each.site, each.template_path) != pods.key and not _is_copy(each, pods))
-        return sorted((reach for reach in elsewhere if manifest_index.related(reach, pods)), key=lambda reach: not reach.is_required)
+        return sorted((ref for ref in elsewhere if manifest_index.related(ref, pods)), key=lambda ref: not ref.is_required)
 
 
 def _is_copy(one: Pods | SelectorRef, other: Pods) -> bool:
@@ -217,9 +217,9 @@ def _nearest_folders(site: Site) -> list[tuple[str, ...]]:
 
 def _alike(manifest_index: ManifestIndex) -> Iterator[_SelectorGroup]:
     groups: dict[tuple[object, ...], _SelectorGroup] = {}
-    for reach in manifest_index.reaches:
-        if reach.selector.requirements:
-            groups.setdefault((reach.selector, reach.scope), _SelectorGroup()).add(reach)
+    for ref in manifest_index.selector_refs:
+        if ref.selector.requirements:
+            groups.setdefault((ref.selector, ref.scope), _SelectorGroup()).add(ref)
     return iter(groups.values())
 
 
@@ -242,8 +242,8 @@ def _depended_on(asked: _RequestedLabel, key: str) -> Match:
         count = str(more) if more < _LOOKED_AT else "many"
         message += ", as does one more selector" if more == 1 else f", as do {count} more selectors"
     related = tuple(
-        RelatedPlace(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title} that selects {label}")
-        for reach in [*([own] if own else []), *others][:_MOST_RELATED]
+        RelatedPlace(ref.site.file, ref.site.document, ref.path, True, f"the {ref.what} of {ref.title} that selects {label}")
+        for ref in [*([own] if own else []), *others][:_MOST_RELATED]
     )
     help_ = f"Move or copy it to {_home(pods)}; only labels there reach the pods."
     severity: Severity | None = "error" if asked.is_required else None

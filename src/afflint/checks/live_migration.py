@@ -36,12 +36,12 @@ def migration_impossible(manifest_index: ManifestIndex) -> Iterator[CrossManifes
             remedy = _OTHER_BINDING if found.reason.startswith("Interface") else _IF_POSSIBLE
             message = f"{required} {found.words}: a drain of its node waits until the VM is stopped"
             yield CrossManifestMatch(pods.site, pods.ref, Match(found.path, message, remedy))
-        for reach in manifest_index.reaches_of(pods):
-            if reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME:
-                target = _only_target(manifest_index, reach, pods)
+        for ref in manifest_index.selector_refs_of(pods):
+            if ref.what == REQUIRED_AFFINITY and ref.topology_key == HOSTNAME:
+                target = _only_target(manifest_index, ref, pods)
                 if target is not None:
                     message = f"{required} this binds the VM to the host of {target.title}, which does not migrate with it"
-                    path = (*reach.path[:-1], "topologyKey")
+                    path = (*ref.path[:-1], "topologyKey")
                     yield CrossManifestMatch(pods.site, pods.ref, Match(path, message, related=(placed(target, target.title),)))
 
 
@@ -91,9 +91,9 @@ def _has_other_default(manifest_index: ManifestIndex) -> bool:
     return KubeVirtCluster(manifest_index.kubevirt_resource).default_interface != "bridge"
 
 
-def _only_target(manifest_index: ManifestIndex, reach: SelectorRef, pods: Pods) -> Pods | None:
+def _only_target(manifest_index: ManifestIndex, ref: SelectorRef, pods: Pods) -> Pods | None:
     """Return the only other pods next to which the VM may run; None if there are several, or on several hosts, or none is known."""
-    found = [target for target in islice(manifest_index.selected(reach), 2) if target.key != pods.key]
-    if len(found) != 1 or pods.pod_labels.some(reach.selector):
+    found = [target for target in islice(manifest_index.selected(ref), 2) if target.key != pods.key]
+    if len(found) != 1 or pods.pod_labels.some(ref.selector):
         return None
-    return found[0] if found[0].scale.most == 1 and manifest_index.related(reach, found[0]) else None
+    return found[0] if found[0].scale.most == 1 and manifest_index.related(ref, found[0]) else None

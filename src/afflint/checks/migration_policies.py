@@ -71,8 +71,8 @@ def _policies(manifest_index: ManifestIndex) -> Iterator[_SelectingPolicy]:
             continue
         path = (*each.site.base, "spec", "selectors", _OF_MACHINES)
         title = f"{MIGRATION_POLICY} {each.ref.name}"
-        reach = SelectorRef(each.site, each.ref, title, f"{MIGRATION_POLICY} selector", path, None, (), True, machines, None)
-        yield _SelectingPolicy(each, reach, namespaces)
+        ref = SelectorRef(each.site, each.ref, title, f"{MIGRATION_POLICY} selector", path, None, (), True, machines, None)
+        yield _SelectingPolicy(each, ref, namespaces)
 
 
 def _is_open(selector: Selector) -> bool:
@@ -107,11 +107,11 @@ def selector_matches_nothing(manifest_index: ManifestIndex, target: Target) -> I
 
 def _meant(manifest_index: ManifestIndex, policy: _SelectingPolicy) -> NearMiss | None:
     """Return the label of a virtual machine that the selector probably means."""
-    reach = policy.machines
-    miss = manifest_index.near_miss(reach)
-    if miss is None and manifest_index.is_nearly_selected(reach):
-        for pods in islice(manifest_index.nearly_selected(reach), _LOOKED_AT):
-            for asked in reach.selector.requirements:
+    ref = policy.machines
+    miss = manifest_index.near_miss(ref)
+    if miss is None and manifest_index.is_nearly_selected(ref):
+        for pods in islice(manifest_index.nearly_selected(ref), _LOOKED_AT):
+            for asked in ref.selector.requirements:
                 if asked.key in pods.labels and asked.key not in pods.template_labels:
                     miss = miss or NearMiss(asked, pods, asked.key, pods.labels[asked.key], False)
     is_meant = miss is not None and miss.pods.labels_known and policy.may_apply(manifest_index, miss.pods) is not False

@@ -34,18 +34,16 @@ from afflint.yaml.placeholders import is_placeholder
 def inconsistent_node_labels(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report topology keys in use that some of the allowed nodes lack, and well-known ones that most nodes have."""
     missing: dict[str, dict[str, list[_User]]] = defaultdict(lambda: defaultdict(list))
-    for reach in view.manifest_index.reaches:
-        pods, key = view.manifest_index.owner(reach), reach.topology_key
+    for ref in view.manifest_index.selector_refs:
+        pods, key = view.manifest_index.owner(ref), ref.topology_key
         if pods is None or not key:
             continue
         lacking = view.lacking(pods, key)
         if not lacking or len(lacking) == len(view.usable(pods)):
             continue  # unknown-node-label reports a key that no node has.
-        place = RelatedPlace(
-            reach.site.file, reach.site.document, (*reach.path[:-1], "topologyKey"), False, f"{reach.what} of {reach.title}"
-        )
+        place = RelatedPlace(ref.site.file, ref.site.document, (*ref.path[:-1], "topologyKey"), False, f"{ref.what} of {ref.title}")
         for node in lacking:
-            missing[key][node.name].append(_User(pods.title, place, *_effect(reach)))
+            missing[key][node.name].append(_User(pods.title, place, *_effect(ref)))
     for key, users_of in missing.items():
         lacks = [(node, users_of[node.name]) for node in view.nodes if node.name in users_of]
         if len(lacks) > _MOST_APART:
@@ -80,13 +78,13 @@ def _lacks(node: NodeFact, key: str, users: list[_User], nodes: int = 1) -> Cros
     return _at_labels(node, Match(node.labels_path, message, remedy, key=True, related=related, severity=severity))
 
 
-def _effect(reach: SelectorRef) -> tuple[str, Severity]:
+def _effect(ref: SelectorRef) -> tuple[str, Severity]:
     """Return the effect of a constraint on a node without its topology key, and the severity."""
-    if reach.what == REQUIRED_ANTI_AFFINITY:
+    if ref.what == REQUIRED_ANTI_AFFINITY:
         return "the required podAntiAffinity separates no pods there", "error"
-    if reach.what == REQUIRED_AFFINITY:
+    if ref.what == REQUIRED_AFFINITY:
         return "the required podAffinity never allows pods there", "error"
-    if reach.what == SPREAD and reach.max_skew is not None:
+    if ref.what == SPREAD and ref.max_skew is not None:
         return "the required spread constraint never uses such a node and does not count its pods", "error"
     return "preferences ignore such a node", "warning"
 
@@ -207,17 +205,17 @@ def shared_host(view: ClusterView) -> Iterator[CrossManifestMatch]:
         return
     yield from _control_planes(view, hosts)
     are_shared = any(len(nodes) > 1 for nodes in hosts.values())
-    for reach in view.manifest_index.reaches:
-        pods = view.manifest_index.owner(reach)
-        if pods is None or not pods.scale.may_replicate or not keeps_apart(reach, pods):
+    for ref in view.manifest_index.selector_refs:
+        pods = view.manifest_index.owner(ref)
+        if pods is None or not pods.scale.may_replicate or not keeps_apart(ref, pods):
             continue
         match = None
-        if reach.topology_key == HOSTNAME and are_shared:
-            match = _shared_host_match(view, reach, pods, hosts)
-        elif reach.topology_key == view.host_key:
-            match = _too_few_hosts_match(view, reach, pods)
+        if ref.topology_key == HOSTNAME and are_shared:
+            match = _shared_host_match(view, ref, pods, hosts)
+        elif ref.topology_key == view.host_key:
+            match = _too_few_hosts_match(view, ref, pods)
         if match is not None:
-            yield CrossManifestMatch(reach.site, reach.ref, match)
+            yield CrossManifestMatch(ref.site, ref.ref, match)
 
 
 def _control_planes(view: ClusterView, hosts: dict[str, list[NodeFact]]) -> Iterator[CrossManifestMatch]:
@@ -240,9 +238,9 @@ def _control_planes(view: ClusterView, hosts: dict[str, list[NodeFact]]) -> Iter
 _APART = "Run them on different hosts, with an anti-affinity rule of the hypervisor or with failure domains."
 
 
-def _shared_host_match(view: ClusterView, reach: SelectorRef, pods: Pods, hosts: dict[str, list[NodeFact]]) -> Match | None:
+def _shared_host_match(view: ClusterView, ref: SelectorRef, pods: Pods, hosts: dict[str, list[NodeFact]]) -> Match | None:
     """Return the match for replicas that are separated only over nodes, if some of those nodes share a host."""
-    apart = {each.topology_key for each in view.manifest_index.reaches_of(pods) if keeps_apart(each, pods)}
+    apart = {each.topology_key for each in view.manifest_index.selector_refs_of(pods) if keeps_apart(each, pods)}
     if not apart.isdisjoint((view.host_key, ZONE, REGION)):
         return None  # A failure of a zone affects more replicas than a failure of a host.
     usable = {node.name for node in view.usable(pods)}
@@ -254,14 +252,14 @@ def _shared_host_match(view: ClusterView, reach: SelectorRef, pods: Pods, hosts:
     message = f"replicas on different nodes can still share a physical host: {summarize_names(names)} run on {quoted(host)}"
     if len(shared) > 1:
         message += f", and {len(shared) - 1} more {'hosts run' if len(shared) > 2 else 'host runs'} several nodes"
-    return Match((*reach.path[:-1], "topologyKey"), message, f"Spread over `{view.host_key}` as well.")
+    return Match((*ref.path[:-1], "topologyKey"), message, f"Spread over `{view.host_key}` as well.")
 
 
-def _too_few_hosts_match(view: ClusterView, reach: SelectorRef, pods: Pods) -> Match | None:
+def _too_few_hosts_match(view: ClusterView, ref: SelectorRef, pods: Pods) -> Match | None:
     """Return the match for replicas spread over fewer hosts than replicas, which may share even a node."""
-    apart = {each.topology_key for each in view.manifest_index.reaches_of(pods) if keeps_apart(each, pods)}
+    apart = {each.topology_key for each in view.manifest_index.selector_refs_of(pods) if keeps_apart(each, pods)}
     replicas = pods.scale.least
-    if replicas is None or HOSTNAME in apart or reach.what == REQUIRED_ANTI_AFFINITY:
+    if replicas is None or HOSTNAME in apart or ref.what == REQUIRED_ANTI_AFFINITY:
         return None  # With a required anti-affinity the other replicas stay Pending, which too-few-domains reports.
     hosts = {node.labels[view.host_key] for node in view.usable(pods) if view.host_key in node.labels}
     if not 0 < len(hosts) < replicas:
@@ -270,7 +268,7 @@ def _too_few_hosts_match(view: ClusterView, reach: SelectorRef, pods: Pods) -> M
     where = f"{replicas} replicas for {pluralize(len(hosts), 'physical host')}"
     message = f"{where}: at least {shared} share a host, and may share a node as well"
     help_ = f"Run no more replicas than hosts, or spread over `{HOSTNAME}` as well."
-    return Match((*reach.path[:-1], "topologyKey"), message, help_, severity="info")
+    return Match((*ref.path[:-1], "topologyKey"), message, help_, severity="info")
 
 
 def _place(node: NodeFact, key: str) -> RelatedPlace:

@@ -222,9 +222,7 @@ def _has_sibling_nodes(view: ClusterView, pod_source: PodSource, part: FailureDo
     if part.key != HOSTNAME:
         return False
     keys = {
-        reach.topology_key
-        for reach in view.manifest_index.reaches_of(view.pods_of(pod_source))
-        if _is_required(reach) and reach.topology_key
+        ref.topology_key for ref in view.manifest_index.selector_refs_of(view.pods_of(pod_source)) if _is_required(ref) and ref.topology_key
     }
     if not keys:
         return True
@@ -235,9 +233,7 @@ def _has_sibling_nodes(view: ClusterView, pod_source: PodSource, part: FailureDo
 
 def drain_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report PodDisruptionBudgets that allow no eviction even when all of their pods are healthy."""
-    sites = {
-        (reach.ref.name, reach.namespace or "default"): reach for reach in view.manifest_index.reaches if reach.what == BUDGET_SELECTOR
-    }
+    sites = {(ref.ref.name, ref.namespace or "default"): ref for ref in view.manifest_index.selector_refs if ref.what == BUDGET_SELECTOR}
     for number, covered in enumerate(view.disruptions.covered):
         budget = covered.budget
         owners = [
@@ -248,18 +244,18 @@ def drain_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
         owners = [pod_source for pod_source in owners if eviction_of(pod_source).what == "allowed"]
         # An autoscaler may request more replicas than the manifest.
         is_known = all(view.pods_of(pod_source).scale.least is not None for pod_source in owners) or bool(covered.unscaled)
-        reach = sites.get((budget.name, budget.namespace))
-        if owners and is_known and reach is not None and not covered.allowed(covered.expected):
+        ref = sites.get((budget.name, budget.namespace))
+        if owners and is_known and ref is not None and not covered.allowed(covered.expected):
             scaler = _relieving_scaler(covered, owners)
             never = f"as many as {scaler} keeps at least; a drain waits until it scales up" if scaler else _NEVER
             message = f"{covered.arithmetic(covered.expected)}{', ' if scaler else ': '}{never}"
             asked = bool(scaler) or budget.is_full
             field = "maxUnavailable" if budget.max_unavailable is not None else "minAvailable"
-            path = (*reach.site.base, "spec", field) if budget.sets_amount else (*reach.site.base, "metadata", "name")
+            path = (*ref.site.base, "spec", field) if budget.sets_amount else (*ref.site.base, "metadata", "name")
             related = tuple([_name_of(view.pods_of(pod_source), "is covered by it") for pod_source in owners[:MOST_NAMED]])
             remedy = f"Raise the minimum of {scaler} by one replica, or set `maxUnavailable: 1` in the budget." if scaler else ""
             match = Match(path, message, remedy, related=related, severity="info" if asked else None)
-            yield CrossManifestMatch(reach.site, reach.ref, match)
+            yield CrossManifestMatch(ref.site, ref.ref, match)
 
 
 _NEVER = "a drain of their nodes never completes"
@@ -334,18 +330,18 @@ def single_domain_possible(view: ClusterView) -> Iterator[CrossManifestMatch]:
         if found.pod_source.kind in _FINITE:
             continue
         pods = view.pods_of(found.pod_source)
-        apart = [reach for reach in view.manifest_index.reaches_of(pods) if keeps_apart(reach, pods)]
-        keys = dict.fromkeys(reach.topology_key for reach in apart if _is_required(reach))
+        apart = [ref for ref in view.manifest_index.selector_refs_of(pods) if keeps_apart(ref, pods)]
+        keys = dict.fromkeys(ref.topology_key for ref in apart if _is_required(ref))
         # Workloads without constraints have no preference, and those with a preference for the zone have considered it.
-        if keys and "" not in keys and not any(reach.topology_key in (ZONE, REGION) for reach in apart):
+        if keys and "" not in keys and not any(ref.topology_key in (ZONE, REGION) for ref in apart):
             apart_over = summarize_names(list(map(quoted, keys)))
             zone = f"zone {quoted(found.domain)}"
             message = f"all {found.replicas} replicas may be scheduled in {zone}: they are separated only over {apart_over}"
             yield _match(view.pods_of(found.pod_source), found.pod_source, (), message)
 
 
-def _is_required(reach: SelectorRef) -> bool:
-    return reach.what == REQUIRED_ANTI_AFFINITY or reach.max_skew is not None
+def _is_required(ref: SelectorRef) -> bool:
+    return ref.what == REQUIRED_ANTI_AFFINITY or ref.max_skew is not None
 
 
 def min_domains_unreachable(view: ClusterView) -> Iterator[CrossManifestMatch]:

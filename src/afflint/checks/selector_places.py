@@ -9,9 +9,9 @@ MOST_TARGETS = 20
 """If a selector matches more workloads than this, the properties of each are not compared."""
 
 
-def at_selector(reach: SelectorRef, match: Match) -> CrossManifestMatch:
+def at_selector(ref: SelectorRef, match: Match) -> CrossManifestMatch:
     """Return a match in the object that has the selector."""
-    return CrossManifestMatch(reach.site, reach.ref, match)
+    return CrossManifestMatch(ref.site, ref.ref, match)
 
 
 def describe_labels(selector: Selector) -> str:
@@ -33,6 +33,6 @@ def label_place(pods: Pods, path: Path, message: str) -> RelatedPlace:
     return RelatedPlace(pods.site.file, pods.site.document, path, True, message)
 
 
-def term_place(reach: SelectorRef) -> RelatedPlace:
+def term_place(ref: SelectorRef) -> RelatedPlace:
     """Return the place of the term that has the selector."""
-    return RelatedPlace(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title}")
+    return RelatedPlace(ref.site.file, ref.site.document, ref.path, True, f"the {ref.what} of {ref.title}")

@@ -78,16 +78,16 @@ def too_few_volume_zones(view: ClusterView, target: Target) -> Iterator[CrossMan
         allowed = allowed_zones(storage_class) if storage_class is not None else None
         if storage_class is None or allowed is None or not each.use.per_pod or each.volumes:
             continue
-        for reach in view.manifest_index.reaches_of(each.pods):
-            if reach.max_skew is None or reach.topology_key not in equivalent_keys(ZONE) or not keeps_apart(reach, each.pods):
+        for ref in view.manifest_index.selector_refs_of(each.pods):
+            if ref.max_skew is None or ref.topology_key not in equivalent_keys(ZONE) or not keeps_apart(ref, each.pods):
                 continue
-            zones = {node.labels[reach.topology_key] for node in view.usable(each.pods) if reach.topology_key in node.labels}
-            room = len(zones & allowed) * reach.max_skew
+            zones = {node.labels[ref.topology_key] for node in view.usable(each.pods) if ref.topology_key in node.labels}
+            room = len(zones & allowed) * ref.max_skew
             if zones - allowed and room < replicas:
                 empty = summarize_names(sorted(map(quoted, zones - allowed)))
                 message = f"{empty} {'counts' if len(zones - allowed) == 1 else 'count'} as empty, but"
                 words = pending_words(storage_class, len(zones & allowed), replicas - room)
-                yield each.match((*reach.path[:-1], "topologyKey"), f"{message} {words}", "", None, allowed_place(storage_class))
+                yield each.match((*ref.path[:-1], "topologyKey"), f"{message} {words}", "", None, allowed_place(storage_class))
 
 
 def _step(asked: Requirement) -> Path:

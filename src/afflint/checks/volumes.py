@@ -292,11 +292,11 @@ def _is_for_one_node(each: VolumeUse) -> bool | None:
 
 def separation(manifest_index: ManifestIndex, pods: Pods, key: str) -> SelectorRef | None:
     """Return a required anti-affinity term that keeps the pods of a workload in different domains of a topology key, None without one."""
-    for reach in manifest_index.reaches_of(pods):
-        separates = reach.what == REQUIRED_ANTI_AFFINITY and at_least_as_wide(reach.topology_key or "", key)
-        own = reach.scope is None or pods.namespace is None or pods.namespace in reach.scope
-        if separates and own and not reach.everywhere and pods.pod_labels.all(reach.selector):
-            return reach
+    for ref in manifest_index.selector_refs_of(pods):
+        separates = ref.what == REQUIRED_ANTI_AFFINITY and at_least_as_wide(ref.topology_key or "", key)
+        own = ref.scope is None or pods.namespace is None or pods.namespace in ref.scope
+        if separates and own and not ref.everywhere and pods.pod_labels.all(ref.selector):
+            return ref
     return None
 
 
@@ -321,7 +321,7 @@ def shared_volume(manifest_index: ManifestIndex, target: Target) -> Iterator[Cro
         follows = topology is not None and topology.scope == "node"
         if shared.replicas < 2 or follows or is_on_one_host(each.user) or separation(manifest_index, each.pods, HOSTNAME) is not None:
             continue
-        if any(reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME for reach in manifest_index.reaches_of(each.pods)):
+        if any(ref.what == REQUIRED_AFFINITY and ref.topology_key == HOSTNAME for ref in manifest_index.selector_refs_of(each.pods)):
             continue
         if any(volume.usable_nodes is not None and "local" in volume.spec for volume in each.volumes):
             continue
@@ -388,5 +388,5 @@ def _adds_before_removing(user: VolumeUser, replicas: int) -> bool:
     return rolling is not None and rolling.surge > 0 and rolling.unavailable == 0
 
 
-def _term(reach: SelectorRef) -> RelatedPlace:
-    return RelatedPlace(reach.site.file, reach.site.document, reach.path[:-1], False, "keeps the replicas on different nodes")
+def _term(ref: SelectorRef) -> RelatedPlace:
+    return RelatedPlace(ref.site.file, ref.site.document, ref.path[:-1], False, "keeps the replicas on different nodes")

@@ -204,7 +204,7 @@ class Facts(NamedTuple):
     """All facts of one file."""
 
     pods: tuple[Pods, ...] = ()
-    reaches: tuple[SelectorRef, ...] = ()
+    selector_refs: tuple[SelectorRef, ...] = ()
     namespaces: tuple["Namespace", ...] = ()
     kubevirt: tuple["KubeVirtObject", ...] = ()
     """The KubeVirt and HyperConverged resources, instance types and preferences, and the claims of disks."""
@@ -245,14 +245,16 @@ class Facts(NamedTuple):
             return sites[site]
 
         pods = tuple([pods.with_site(stamped(pods.site)) for pods in self.pods])
-        reaches = tuple([SelectorRef(stamped(reach.site), *reach[1:]) for reach in self.reaches])
+        selector_refs = tuple([SelectorRef(stamped(ref.site), *ref[1:]) for ref in self.selector_refs])
         if not any(_OTHERS(self)):
-            return Facts(pods, reaches, *self[2:])  # The common case.
+            return Facts(pods, selector_refs, *self[2:])  # The common case.
         others = {field: facts for field in _WITH_SITES if (facts := getattr(self, field))}
         moved: dict[str, Any] = {
             field: tuple([each._replace(site=stamped(each.site)) for each in facts]) for field, facts in others.items()
         }
-        return self._replace(pods=pods, reaches=reaches, about_pods=tuple([each.with_sites(stamped) for each in self.about_pods]), **moved)
+        return self._replace(
+            pods=pods, selector_refs=selector_refs, about_pods=tuple([each.with_sites(stamped) for each in self.about_pods]), **moved
+        )
 
     def of_patches(self) -> "Facts":
         """Return the same facts for a file of patches for objects in other files: it creates no pods."""
@@ -273,8 +275,9 @@ Fact: TypeAlias = (
 )
 
 _FIELDS = {
-    "Pods": "pods", "SelectorRef": "reaches", "Namespace": "namespaces", "KubeVirtObject": "kubevirt", "NamespaceAnnotations": "about_pods",
-    "Scaler": "scalers", "Service": "services", "Budget": "budgets", "Unusable": "unusable", "Pool": "pools", "PoolPart": "pool_parts",
+    "Pods": "pods", "SelectorRef": "selector_refs", "Namespace": "namespaces", "KubeVirtObject": "kubevirt",
+    "NamespaceAnnotations": "about_pods", "Scaler": "scalers", "Service": "services", "Budget": "budgets",
+    "Unusable": "unusable", "Pool": "pools", "PoolPart": "pool_parts",
     "PolicyCandidate": "policy_candidates", "NodeDemand": "demands", "StorageObject": "storage", "VolumeUser": "volume_users",
     "MaintenanceObject": "maintenance", "SchedulerConfiguration": "schedulers", "MutatingPolicy": "mutating",
 }  # fmt: skip
@@ -285,7 +288,7 @@ _WITH_SITES = (
 """The other fields whose facts have a site."""
 _OTHERS = attrgetter("about_pods", *_WITH_SITES)
 _ORDERS: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("pods", "reaches", "maintenance", "demands"), attrgetter("site")),
+    **dict.fromkeys(("pods", "selector_refs", "maintenance", "demands"), attrgetter("site")),
     "policy_candidates": attrgetter("site", "template_path"),
 }
 """The order of the facts of a run; all others are in the order of their files."""
@@ -500,18 +503,18 @@ def _workload_reaches(workload: Workload, site: Site) -> Iterator[SelectorRef]:
         selector = pod_selector(term, workload)
         if isinstance(selector, Selector):
             names, others = namespaces_of(term)
-            reach = _reach(workload, site, term.name, (*term.path, "labelSelector"), selector)
-            yield reach._replace(
+            ref = _selector_ref(workload, site, term.name, (*term.path, "labelSelector"), selector)
+            yield ref._replace(
                 namespaces=names, everywhere=others is not None, topology_key=term.topology_key, namespace_selector=others or None
             )
     for spread in spreads:
         selector = pod_selector(spread, workload)
         if isinstance(selector, Selector):
-            reach = _reach(workload, site, SPREAD, (*spread.path, "labelSelector"), selector)
-            yield reach._replace(topology_key=spread.topology_key, max_skew=spread.max_skew if spread.hard else None)
+            ref = _selector_ref(workload, site, SPREAD, (*spread.path, "labelSelector"), selector)
+            yield ref._replace(topology_key=spread.topology_key, max_skew=spread.max_skew if spread.hard else None)
 
 
-def _reach(manifest: Manifest, site: Site, what: str, path: Path, selector: Selector) -> SelectorRef:
+def _selector_ref(manifest: Manifest, site: Site, what: str, path: Path, selector: Selector) -> SelectorRef:
     return SelectorRef(
         site,
         manifest.ref,
@@ -576,4 +579,4 @@ def _evidence(manifest: Manifest, site: Site) -> Iterator[SelectorRef]:
         field, data = "selector", spec.get("selector")
     parsed = parse_label_selector(data)
     if isinstance(parsed, Selector) and parsed.requirements:
-        yield _reach(manifest, site, _EVIDENCE[manifest.kind.name], (*manifest.base, "spec", field), parsed)
+        yield _selector_ref(manifest, site, _EVIDENCE[manifest.kind.name], (*manifest.base, "spec", field), parsed)

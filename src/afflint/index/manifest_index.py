@@ -82,7 +82,7 @@ class ManifestIndex:
             from afflint.index.autoscaling import apply_autoscalers
 
             self.pods = apply_autoscalers(self.pods, self.facts.scalers)
-        self.reaches: Sequence[SelectorRef] = self.facts.reaches
+        self.selector_refs: Sequence[SelectorRef] = self.facts.selector_refs
         """The selectors of pods, with the namespaces that they select, if these are known."""
         self.namespaces: dict[str, Namespace] = {}
         """By name; the first one of several objects with the same name."""
@@ -94,7 +94,7 @@ class ManifestIndex:
         if complete and self.namespaces:
             names = dict.fromkeys([*self.namespaces, *(pods.namespace for pods in self.pods if pods.namespace is not None)])
             chosen: dict[Selector, tuple[str, ...] | None] = {}
-            self.reaches = [self._resolved(reach, names, chosen) for reach in self.reaches]
+            self.selector_refs = [self._resolved(ref, names, chosen) for ref in self.selector_refs]
         self._by_key: dict[PodsKey, Pods] = {pods.key: pods for pods in self.pods}
         self._by_template = _Index(self.pods, lambda pods: pods.template_labels)
         self._added_keys = {label.key for labels in {pods.added.labels for pods in self.pods} for label in labels}
@@ -201,27 +201,27 @@ class ManifestIndex:
         default = general[0] if len({rule.text for rule in general}) == 1 else None
         return combined(namespace, own[0] if own else (), default, self._plugins, known=objects > 0)
 
-    def _resolved(self, reach: SelectorRef, names: Iterable[str], known: dict[Selector, tuple[str, ...] | None]) -> SelectorRef:
+    def _resolved(self, ref: SelectorRef, names: Iterable[str], known: dict[Selector, tuple[str, ...] | None]) -> SelectorRef:
         """Return the selector with the namespaces that its namespaceSelector matches, if these are known and there are any.
 
         ``names`` are those of all namespaces of the run; ``known`` has the results for selectors so far.
         """
-        selector = reach.namespace_selector
+        selector = ref.namespace_selector
         if selector is None or selector == EVERYTHING:
-            return reach
+            return ref
         if selector not in known:
             chosen = {name: self.matches_namespace(selector, name) for name in names}
             known[selector] = None if None in chosen.values() else tuple([name for name, is_chosen in chosen.items() if is_chosen])
         matching = known[selector]
         if not matching:
-            return reach
-        return reach._replace(namespaces=tuple(dict.fromkeys((*reach.namespaces, *matching))), everywhere=False)
+            return ref
+        return ref._replace(namespaces=tuple(dict.fromkeys((*ref.namespaces, *matching))), everywhere=False)
 
     # The pods that a selector matches.
 
-    def selected(self, reach: SelectorRef) -> Iterator[Pods]:
+    def selected(self, ref: SelectorRef) -> Iterator[Pods]:
         """Yield the objects with a pod that the selector matches, in namespaces that it covers."""
-        return self._candidates(reach.selector, reach.scope)
+        return self._candidates(ref.selector, ref.scope)
 
     def _candidates(self, selector: Selector, scope: Scope) -> Iterator[Pods]:
         if not self._asks_for_added(selector):
@@ -232,32 +232,32 @@ class ManifestIndex:
         """Return whether a selector requires labels that controllers add: few do, and only these need the index of added labels."""
         return any(each.key in self._added_keys for each in selector.requirements)
 
-    def is_selected(self, reach: SelectorRef) -> bool:
+    def is_selected(self, ref: SelectorRef) -> bool:
         """Return whether the selector matches any pods in namespaces that it covers. Cached: many workloads have the same selector."""
-        key = reach.selector, reach.scope
+        key = ref.selector, ref.scope
         if key not in self._selected:
-            self._selected[key] = next(self.selected(reach), None) is not None
+            self._selected[key] = next(self.selected(ref), None) is not None
         return self._selected[key]
 
-    def may_be_operated(self, reach: SelectorRef) -> bool:
+    def may_be_operated(self, ref: SelectorRef) -> bool:
         """Return whether the selector may match pods of an operator, whose labels the manifests show only in part."""
-        return any(_may_match(pods, reach.selector) and covers(reach, pods.namespace) for pods in self.pods if pods.operated)
+        return any(_may_match(pods, ref.selector) and covers(ref, pods.namespace) for pods in self.pods if pods.operated)
 
-    def selected_by_all(self, reaches: Sequence[SelectorRef]) -> Iterator[Pods]:
+    def selected_by_all(self, selector_refs: Sequence[SelectorRef]) -> Iterator[Pods]:
         """Yield the objects with a pod that all of the selectors match."""
-        rest = reaches[1:]
-        together = Selector(tuple([each for reach in reaches for each in reach.selector.requirements]))
-        for pods in self.selected(reaches[0]):
+        rest = selector_refs[1:]
+        together = Selector(tuple([each for ref in selector_refs for each in ref.selector.requirements]))
+        for pods in self.selected(selector_refs[0]):
             if all(covers(each, pods.namespace) for each in rest) and (not rest or pods.pod_labels.some(together)):
                 yield pods
 
-    def selected_anywhere(self, reach: SelectorRef) -> Iterator[Pods]:
+    def selected_anywhere(self, ref: SelectorRef) -> Iterator[Pods]:
         """Yield the objects whose pods the selector matches, in any namespace."""
-        return self._candidates(reach.selector, None)
+        return self._candidates(ref.selector, None)
 
-    def nearly_selected(self, reach: SelectorRef) -> Iterator[Pods]:
+    def nearly_selected(self, ref: SelectorRef) -> Iterator[Pods]:
         """Yield the objects whose pods the selector would match if their template had the labels of the object as well."""
-        return self._nearly(reach.selector, reach.scope)
+        return self._nearly(ref.selector, ref.scope)
 
     def _nearly(self, selector: Selector, scope: Scope) -> Iterator[Pods]:
         if not self._asks_for_added(selector):
@@ -267,30 +267,30 @@ class ManifestIndex:
         candidates = self._by_merged.candidates(own if own.requirements else selector, scope)
         return (pods for pods in candidates if PodLabels(pods.merged_labels, pods.added).some(selector))
 
-    def is_nearly_selected(self, reach: SelectorRef) -> bool:
+    def is_nearly_selected(self, ref: SelectorRef) -> bool:
         """Return whether there are such objects that are related to the selector. Cached, too."""
-        key = _relation_key(reach)
+        key = _relation_key(ref)
         if key not in self._nearly_selected:
-            nearly = islice(self.nearly_selected(reach), _LOOKED_AT)
-            self._nearly_selected[key] = any(self.related(reach, pods) for pods in nearly)
+            nearly = islice(self.nearly_selected(ref), _LOOKED_AT)
+            self._nearly_selected[key] = any(self.related(ref, pods) for pods in nearly)
         return self._nearly_selected[key]
 
     # The owner of a selector.
 
-    def owner(self, reach: SelectorRef) -> Pods | None:
+    def owner(self, ref: SelectorRef) -> Pods | None:
         """Return the workload whose template contains this selector; None for an object that creates no pods."""
-        return None if reach.template_path is None else self._by_key.get((reach.site, reach.template_path))
+        return None if ref.template_path is None else self._by_key.get((ref.site, ref.template_path))
 
-    def reaches_of(self, pods: Pods) -> list[SelectorRef]:
+    def selector_refs_of(self, pods: Pods) -> list[SelectorRef]:
         """Return the selectors of the terms and spread constraints of these pods."""
         return self._reaches_of.get(pods.key, [])
 
     @cached_property
     def _reaches_of(self) -> dict[PodsKey, list[SelectorRef]]:
         found: dict[PodsKey, list[SelectorRef]] = {}
-        for reach in self.reaches:
-            if reach.template_path is not None:
-                found.setdefault((reach.site, reach.template_path), []).append(reach)
+        for ref in self.selector_refs:
+            if ref.template_path is not None:
+                found.setdefault((ref.site, ref.template_path), []).append(ref)
         return found
 
     def is_budgeted(self, pods: Pods) -> bool:
@@ -311,7 +311,7 @@ class ManifestIndex:
 
     def _selected_by(self, what: str) -> frozenset[PodsKey]:
         """Return the pods that a selector of this kind selects."""
-        return frozenset(pods.key for reach in self.reaches if reach.what == what for pods in self.selected(reach))
+        return frozenset(pods.key for ref in self.selector_refs if ref.what == what for pods in self.selected(ref))
 
     @cached_property
     def _budgeted_namespaces(self) -> frozenset[str]:
@@ -320,34 +320,34 @@ class ManifestIndex:
 
     # Suggestions for selectors without matches.
 
-    def near_miss(self, reach: SelectorRef) -> NearMiss | None:
+    def near_miss(self, ref: SelectorRef) -> NearMiss | None:
         """Return the label that a selector without matches probably means, on pods that are related to it."""
-        key = _relation_key(reach)
+        key = _relation_key(ref)
         if key not in self._near_misses:
-            self._near_misses[key] = self._near_miss(reach)
+            self._near_misses[key] = self._near_miss(ref)
         return self._near_misses[key]
 
-    def _near_miss(self, reach: SelectorRef) -> NearMiss | None:
+    def _near_miss(self, ref: SelectorRef) -> NearMiss | None:
         for in_template, index in ((True, self._by_template), (False, self._by_merged)):
-            for requirement in reach.selector.requirements:
+            for requirement in ref.selector.requirements:
                 if requirement.operator != "In":
                     continue
-                rest = Selector(tuple([each for each in reach.selector.requirements if each is not requirement]))
+                rest = Selector(tuple([each for each in ref.selector.requirements if each is not requirement]))
                 for key, value in index.alike(requirement):
-                    for pods in islice(index.with_label(key, value, reach.scope), _LOOKED_AT):
-                        if close(reach, pods) and PodLabels(index.labels_of(pods), pods.added).some(rest):
+                    for pods in islice(index.with_label(key, value, ref.scope), _LOOKED_AT):
+                        if close(ref, pods) and PodLabels(index.labels_of(pods), pods.added).some(rest):
                             return NearMiss(requirement, pods, key, value, in_template)
         return None
 
-    def related(self, reach: SelectorRef, pods: Pods) -> bool:
+    def related(self, ref: SelectorRef, pods: Pods) -> bool:
         """Return whether a selector and the pods that it matches, or nearly matches, belong to one application.
 
         A large repository contains many applications with the same few labels, and most manifests do not set a namespace. So the files
         of one application are close together, or in neighbouring folders with a label that no other application has.
         """
-        if close(reach, pods):
+        if close(ref, pods):
             return True
-        return _is_neighbour(reach, pods) and self._is_unique(reach.selector)
+        return _is_neighbour(ref, pods) and self._is_unique(ref.selector)
 
     def _is_unique(self, selector: Selector) -> bool:
         if selector not in self._unique:
@@ -363,13 +363,13 @@ def _may_match(pods: Pods, selector: Selector) -> bool:
     return labels.some(Selector(tuple(known)))
 
 
-def own_near_miss(reach: SelectorRef, pods: Pods) -> NearMiss | None:
+def own_near_miss(ref: SelectorRef, pods: Pods) -> NearMiss | None:
     """Return the label of pods that their own selector probably means; None if it differs in another way.
 
     The pods do not meet one of its requirements: because of a typo, another key for the same name, or a key similar to one of theirs.
     """
     labels, all_labels = pods.template_labels, pods.pod_labels
-    missed = [each for each in reach.selector.requirements if not all_labels.some(Selector((each,)))]
+    missed = [each for each in ref.selector.requirements if not all_labels.some(Selector((each,)))]
     if len(missed) != 1 or missed[0].operator != "In":
         return None
     asked = missed[0]
@@ -383,13 +383,13 @@ def own_near_miss(reach: SelectorRef, pods: Pods) -> NearMiss | None:
     return None
 
 
-def under_other_keys(reach: SelectorRef, pods: Pods) -> NearMiss | None:
+def under_other_keys(ref: SelectorRef, pods: Pods) -> NearMiss | None:
     """Return the first label of pods that their own selector means, if the pods have all values that they miss under other keys.
 
     Both keys must be those that usually name an application or a part of it.
     """
     labels, all_labels = pods.template_labels, pods.pod_labels
-    missed = [each for each in reach.selector.requirements if not all_labels.some(Selector((each,)))]
+    missed = [each for each in ref.selector.requirements if not all_labels.some(Selector((each,)))]
     meant = []
     for asked in missed:
         key = next((key for key, value in labels.items() if key in _NAMING and value in asked.values), None)
@@ -410,38 +410,38 @@ def _name(key: str) -> str:
     return key.rpartition("/")[2].lower()
 
 
-def covers(reach: SelectorRef, namespace: str | None) -> bool:
+def covers(ref: SelectorRef, namespace: str | None) -> bool:
     """Return whether a selector covers a namespace. A manifest without a namespace may be applied to any."""
-    scope = reach.scope
+    scope = ref.scope
     return scope is None or namespace is None or namespace in scope
 
 
-def close(reach: SelectorRef, pods: Pods) -> bool:
+def close(ref: SelectorRef, pods: Pods) -> bool:
     """Return whether a selector and pods are in the same object, namespace or folder, or of one application in two folders.
 
     A folder counts as the same as those up to two levels below it.
     """
-    if reach.site == pods.site or (reach.namespace is not None and reach.namespace == pods.namespace != "default"):
+    if ref.site == pods.site or (ref.namespace is not None and ref.namespace == pods.namespace != "default"):
         return True
-    up, down = folder_distance(reach.site, pods.site)
+    up, down = folder_distance(ref.site, pods.site)
     if up == 0 and down <= 2:
         return True
-    return reach.application is not None and reach.application == pods.application and down <= 2
+    return ref.application is not None and ref.application == pods.application and down <= 2
 
 
-def _relation_key(reach: SelectorRef) -> tuple[object, ...]:
+def _relation_key(ref: SelectorRef) -> tuple[object, ...]:
     """Return the requirements and the position of a selector: everything that decides which pods are related to it."""
-    return reach.selector, reach.scope, reach.namespace, reach.application, reach.site.folder
+    return ref.selector, ref.scope, ref.namespace, ref.application, ref.site.folder
 
 
-def may_mean(reach: SelectorRef, pods: Pods) -> bool:
+def may_mean(ref: SelectorRef, pods: Pods) -> bool:
     """Return whether pods that a selector matches are near enough to be its intended target: same namespace or nearby folders."""
-    return (reach.namespace is not None and reach.namespace == pods.namespace) or folder_distance(reach.site, pods.site)[1] <= 2
+    return (ref.namespace is not None and ref.namespace == pods.namespace) or folder_distance(ref.site, pods.site)[1] <= 2
 
 
-def _is_neighbour(reach: SelectorRef, pods: Pods) -> bool:
+def _is_neighbour(ref: SelectorRef, pods: Pods) -> bool:
     """Return whether two objects are in neighbouring folders, like the parts of one application, but also two applications."""
-    up, down = folder_distance(reach.site, pods.site)
+    up, down = folder_distance(ref.site, pods.site)
     return up <= 1 and down <= 2
 
 

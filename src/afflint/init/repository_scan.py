@@ -138,7 +138,7 @@ def _pools(facts: ReducedRun) -> tuple[list[Pool], list[Pool]]:
 
 
 def _is_read_across_manifests(facts: Facts) -> bool:
-    return bool(facts.pods or facts.reaches or facts.namespaces or facts.pools or facts.pool_parts or facts.scalers or facts.budgets)
+    return bool(facts.pods or facts.selector_refs or facts.namespaces or facts.pools or facts.pool_parts or facts.scalers or facts.budgets)
 
 
 def _below(folder: str, path: str) -> str:

@@ -50,29 +50,29 @@ def undecidable_workloads(manifest_index: ManifestIndex, profiles: Profiles = NO
 def _of_unknown_namespaces(manifest_index: ManifestIndex) -> Iterator[tuple[PodsKey, str | None]]:
     """Yield pods with a required term whose namespaceSelector may or may not match the namespaces of pods that it selects."""
     decided: dict[tuple[Selector, Selector], str | bool | None] = {}
-    for reach in manifest_index.reaches:
-        others = reach.namespace_selector
-        if others is None or others == EVERYTHING or reach.template_path is None or reach.what not in _TERMS:
+    for ref in manifest_index.selector_refs:
+        others = ref.namespace_selector
+        if others is None or others == EVERYTHING or ref.template_path is None or ref.what not in _TERMS:
             continue
-        asked = (reach.selector, others)
+        asked = (ref.selector, others)
         if asked not in decided:
             unclear = (
                 pods.namespace
-                for pods in manifest_index.selected_anywhere(reach)
+                for pods in manifest_index.selected_anywhere(ref)
                 if manifest_index.matches_namespace(others, pods.namespace) is None
             )
             decided[asked] = next(unclear, False)
         name = decided[asked]
         if not isinstance(name, bool):
-            yield (reach.site, reach.template_path), name
+            yield (ref.site, ref.template_path), name
 
 
 def _drawn_elsewhere(manifest_index: ManifestIndex) -> Iterator[PodsKey]:
     """Yield pods with required affinity to pods that only another cluster seems to have: clusters are only guessed."""
-    drawn = (reach for reach in manifest_index.reaches if reach.what == REQUIRED_AFFINITY and not manifest_index.is_selected(reach))
-    for reach in drawn:
-        if reach.template_path is not None and manifest_index.whole is not None and manifest_index.whole.is_selected(reach):
-            yield reach.site, reach.template_path
+    drawn = (ref for ref in manifest_index.selector_refs if ref.what == REQUIRED_AFFINITY and not manifest_index.is_selected(ref))
+    for ref in drawn:
+        if ref.template_path is not None and manifest_index.whole is not None and manifest_index.whole.is_selected(ref):
+            yield ref.site, ref.template_path
 
 
 _TERMS = (REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY)
@@ -82,14 +82,14 @@ def _dependants(manifest_index: ManifestIndex, start: dict[PodsKey, str]) -> Ite
     """Yield the pods whose affinity or spread constraints select undecidable pods."""
     owners: dict[tuple[Selector, Scope], list[PodsKey]] = {}
     asking: dict[PodsKey, list[tuple[Selector, Scope]]] = {}
-    for reach in manifest_index.reaches:
-        if reach.template_path is not None and _draws(reach):
-            asked = (reach.selector, reach.scope)
+    for ref in manifest_index.selector_refs:
+        if ref.template_path is not None and _draws(ref):
+            asked = (ref.selector, ref.scope)
             if asked not in owners:
                 owners[asked] = []
-                for pods in manifest_index.selected(reach):
+                for pods in manifest_index.selected(ref):
                     asking.setdefault(pods.key, []).append(asked)
-            owners[asked].append((reach.site, reach.template_path))
+            owners[asked].append((ref.site, ref.template_path))
     waiting, seen = list(start), set(start)
     while waiting:
         for asked in asking.get(waiting.pop(), ()):
@@ -100,5 +100,5 @@ def _dependants(manifest_index: ManifestIndex, start: dict[PodsKey, str]) -> Ite
                     yield owner
 
 
-def _draws(reach: SelectorRef) -> bool:
-    return reach.what == REQUIRED_AFFINITY or (reach.what == SPREAD and reach.max_skew is not None)
+def _draws(ref: SelectorRef) -> bool:
+    return ref.what == REQUIRED_AFFINITY or (ref.what == SPREAD and ref.max_skew is not None)

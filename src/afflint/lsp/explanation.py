@@ -32,26 +32,26 @@ class RunContext(NamedTuple):
     place: Callable[[Pods], str]
 
 
-def explain(manifest: Manifest, path: Path, reaches: Sequence[SelectorRef], context: RunContext) -> tuple[Path, str] | None:
+def explain(manifest: Manifest, path: Path, selector_refs: Sequence[SelectorRef], context: RunContext) -> tuple[Path, str] | None:
     """Return the path and the explanation of the constraint that contains a path; None if no constraint does.
 
-    ``reaches`` are the selectors of this manifest.
+    ``selector_refs`` are the selectors of this manifest.
     """
-    for constraint_path, explain_constraint in _constraints(manifest, reaches, context):
+    for constraint_path, explain_constraint in _constraints(manifest, selector_refs, context):
         if path[: len(constraint_path)] == constraint_path:
             return constraint_path, " ".join(explain_constraint())
     return None
 
 
 def _constraints(
-    manifest: Manifest, reaches: Sequence[SelectorRef], context: RunContext
+    manifest: Manifest, selector_refs: Sequence[SelectorRef], context: RunContext
 ) -> Iterator[tuple[Path, Callable[[], Iterable[str]]]]:
     """Yield the constraints of a manifest with the functions that explain them, inner ones first."""
     if not isinstance(manifest, Workload):
-        yield from ((reach.path, partial(_evidence, reach, context)) for reach in reaches)
+        yield from ((ref.path, partial(_evidence, ref, context)) for ref in selector_refs)
         return
     constraints = manifest.constraints
-    by_path = {reach.path[:-1]: reach for reach in reaches}
+    by_path = {ref.path[:-1]: ref for ref in selector_refs}
     nodes, pods = node_constraints(manifest), pod_constraints(manifest)
     for term in pods.terms:
         path = term.path if term.required else term.path[:-1]
@@ -78,42 +78,42 @@ def _node_name(name: str) -> Iterator[str]:
 # Other pods.
 
 
-def _pod_term(term: PodAffinityTerm, reach: SelectorRef | None, context: RunContext) -> Iterator[str]:
+def _pod_term(term: PodAffinityTerm, ref: SelectorRef | None, context: RunContext) -> Iterator[str]:
     key = term.topology_key
     noun = domain_noun(key) if key else "domain"
     share = f"{'not ' if term.anti else ''}share {_with_article(noun)}"
-    if reach is None:
+    if ref is None:
         yield "has a term here that selects no pods: its labelSelector is missing or invalid."
         return
     if term.required:
-        yield f"must {share} with {'any' if term.anti else 'a'} pod that {describe_labels(reach.selector)},"
-        yield f"{_namespaces(reach)}: {list_selected(reach, context)}."
+        yield f"must {share} with {'any' if term.anti else 'a'} pod that {describe_labels(ref.selector)},"
+        yield f"{_namespaces(ref)}: {list_selected(ref, context)}."
     else:
-        yield f"should {share} with pods that {describe_labels(reach.selector, plural=True)},"
-        yield f"{_namespaces(reach)} (weight {term.weight}): {list_selected(reach, context)}."
+        yield f"should {share} with pods that {describe_labels(ref.selector, plural=True)},"
+        yield f"{_namespaces(ref)} (weight {term.weight}): {list_selected(ref, context)}."
     if key:
         yield from _domains_of_key(key, context)
 
 
-def _spread(spread: TopologySpreadConstraint, reach: SelectorRef | None, context: RunContext) -> Iterator[str]:
+def _spread(spread: TopologySpreadConstraint, ref: SelectorRef | None, context: RunContext) -> Iterator[str]:
     key = spread.topology_key
     noun = domain_noun(key) if key else "domain"
     word = "should" if spread.when_unsatisfiable == SOFT else "must"
     skew = 1 if spread.max_skew is None else spread.max_skew
     yield f"{word} be spread over {noun}s with a skew of at most {pluralize(skew, 'pod')},"
-    if reach is None:
+    if ref is None:
         yield "but no pods are counted: the labelSelector is missing or invalid."
         return
-    yield f"counting pods that {describe_labels(reach.selector, plural=True)}, {_namespaces(reach)}: {list_selected(reach, context)}."
+    yield f"counting pods that {describe_labels(ref.selector, plural=True)}, {_namespaces(ref)}: {list_selected(ref, context)}."
     if spread.min_domains is not None:
         yield f"With fewer than {spread.min_domains} {noun}s, the scheduler counts 0 pods in the emptiest one."
     if key:
         yield from _domains_of_key(key, context)
 
 
-def _evidence(reach: SelectorRef, context: RunContext) -> Iterator[str]:
-    what = {BUDGET_SELECTOR: "covers"}.get(reach.what, "selects")
-    yield f"{what} pods that {describe_labels(reach.selector, plural=True)}, {_namespaces(reach)}: {list_selected(reach, context)}."
+def _evidence(ref: SelectorRef, context: RunContext) -> Iterator[str]:
+    what = {BUDGET_SELECTOR: "covers"}.get(ref.what, "selects")
+    yield f"{what} pods that {describe_labels(ref.selector, plural=True)}, {_namespaces(ref)}: {list_selected(ref, context)}."
 
 
 def describe_labels(selector: Selector, *, plural: bool = False) -> str:
@@ -135,31 +135,31 @@ def _requirement(each: Requirement) -> str:
     return f"{quoted(each.key)} {'above' if each.operator == 'Gt' else 'below'} {join_words(map(quoted, each.values))}"
 
 
-def _namespaces(reach: SelectorRef) -> str:
-    if reach.everywhere and reach.namespace_selector is not None and reach.namespace_selector.requirements:
-        return f"in namespaces that {describe_labels(reach.namespace_selector, plural=True)}"
-    if reach.everywhere:
+def _namespaces(ref: SelectorRef) -> str:
+    if ref.everywhere and ref.namespace_selector is not None and ref.namespace_selector.requirements:
+        return f"in namespaces that {describe_labels(ref.namespace_selector, plural=True)}"
+    if ref.everywhere:
         return "in all namespaces"
-    if reach.namespaces:
-        return f"in namespace{'s' if len(reach.namespaces) > 1 else ''} {join_words(map(quoted, reach.namespaces))}"
-    return "in this namespace" if reach.namespace is None else f"in its namespace {quoted(reach.namespace)}"
+    if ref.namespaces:
+        return f"in namespace{'s' if len(ref.namespaces) > 1 else ''} {join_words(map(quoted, ref.namespaces))}"
+    return "in this namespace" if ref.namespace is None else f"in its namespace {quoted(ref.namespace)}"
 
 
-def list_selected(reach: SelectorRef, context: RunContext) -> str:
+def list_selected(ref: SelectorRef, context: RunContext) -> str:
     """List the objects whose pods a selector matches."""
     if context.manifest_index is None:
         return "the manifests have not been read yet"
-    pods = list(islice(context.manifest_index.selected(reach), _MAX_PODS))
+    pods = list(islice(context.manifest_index.selected(ref), _MAX_PODS))
     if not pods:
         return "no manifest here creates such a pod"
-    own = context.manifest_index.owner(reach)
+    own = context.manifest_index.owner(ref)
     names = [f"{context.place(each)}{' itself' if own is not None and each.key == own.key else ''}" for each in pods]
     return summarize_names(names, most=_MAX_NAMES)
 
 
-def count_selected(reach: SelectorRef, manifest_index: ManifestIndex) -> str:
+def count_selected(ref: SelectorRef, manifest_index: ManifestIndex) -> str:
     """Return ``selects 3 pods in 2 manifests``; only the manifests if a number of replicas is unknown."""
-    pods = list(islice(manifest_index.selected(reach), _MAX_PODS))
+    pods = list(islice(manifest_index.selected(ref), _MAX_PODS))
     if not pods:
         return "selects no pods here"
     manifests = pluralize(len(pods), "manifest")
@@ -169,20 +169,20 @@ def count_selected(reach: SelectorRef, manifest_index: ManifestIndex) -> str:
     return f"selects {f'{least} to ' if least < most else ''}{pluralize(most, 'pod')} in {manifests}"
 
 
-def selectors_of(reaches: Sequence[SelectorRef], pods: Pods) -> str:
+def selectors_of(selector_refs: Sequence[SelectorRef], pods: Pods) -> str:
     """List the objects that select some pods, with the kind of selector."""
     title = visible(pods.title)
-    if not reaches:
+    if not selector_refs:
         return f"No affinity, spread constraint, Service, PodDisruptionBudget or NetworkPolicy here selects the pods of {title}."
-    names = dict.fromkeys(visible(_selecting(reach, pods)) for reach in reaches)
+    names = dict.fromkeys(visible(_selecting(ref, pods)) for ref in selector_refs)
     return f"The pods of {title} are selected by {summarize_names(list(names), most=_MAX_NAMES)}."
 
 
-def _selecting(reach: SelectorRef, pods: Pods) -> str:
-    if reach.template_path is None:
-        return reach.title
-    own = (reach.site, reach.ref) == (pods.site, pods.ref)
-    return f"its own {reach.what}" if own else f"{reach.what} of {reach.title}"
+def _selecting(ref: SelectorRef, pods: Pods) -> str:
+    if ref.template_path is None:
+        return ref.title
+    own = (ref.site, ref.ref) == (pods.site, pods.ref)
+    return f"its own {ref.what}" if own else f"{ref.what} of {ref.title}"
 
 
 # Nodes.

@@ -60,9 +60,9 @@ def _is_at(pods: Pods, document: IndexedDocument, index: int, path: Path) -> boo
     return any(path[: len(each)] == each for each in places)
 
 
-def selects(reach: SelectorRef, pods: Pods) -> bool:
+def selects(ref: SelectorRef, pods: Pods) -> bool:
     """Return whether a selector matches some pods, in a namespace that it covers."""
-    return covers(reach, pods.namespace) and pods.pod_labels.some(reach.selector)
+    return covers(ref, pods.namespace) and pods.pod_labels.some(ref.selector)
 
 
 def related(document: IndexedDocument, place: Place, texts: DocumentTexts) -> list[dict[str, Any]]:
@@ -73,13 +73,13 @@ def related(document: IndexedDocument, place: Place, texts: DocumentTexts) -> li
         return []
     manifest, path = located
     manifest_index = state.reduced.manifest_index
-    for reach in selectors_in(document, manifest):
+    for ref in selectors_in(document, manifest):
         # The selector, or anything else in its term.
-        term_path = reach.path[:-1] if reach.template_path is not None else reach.path
+        term_path = ref.path[:-1] if ref.template_path is not None else ref.path
         if path[: len(term_path)] == term_path:
-            selected = islice(manifest_index.selected(reach), _MOST)
+            selected = islice(manifest_index.selected(ref), _MOST)
             return _locations(((_site(each), (*each.template_path, "metadata", "labels")) for each in selected), document, texts, state)
-    selecting = (reach for each in pods_at(document, manifest, path)[:1] for reach in manifest_index.reaches if selects(reach, each))
+    selecting = (ref for each in pods_at(document, manifest, path)[:1] for ref in manifest_index.selector_refs if selects(ref, each))
     return _locations(((_site(each), each.path) for each in islice(selecting, _MOST)), document, texts, state)
 
 
@@ -111,7 +111,7 @@ def hints(document: IndexedDocument, first: int, last: int) -> Iterator[tuple[Sp
         return
     for parsed in document.parsed.documents:
         for manifest in document.parsed.manifests(parsed):
-            for reach in selectors_in(document, manifest):
-                span = parsed.locate(reach.path, key=True)
+            for ref in selectors_in(document, manifest):
+                span = parsed.locate(ref.path, key=True)
                 if first <= span.line <= last:
-                    yield span, count_selected(reach, state.reduced.manifest_index)
+                    yield span, count_selected(ref, state.reduced.manifest_index)

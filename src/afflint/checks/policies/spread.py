@@ -299,9 +299,9 @@ def _other_counted_pods(case: PolicySubject, each: SpreadingConstraint, manifest
     Of the workloads with one kind and name in several overlays only one exists. Manifests without a namespace are certainly deployed
     together only if they are in one folder.
     """
-    reach = next((reach for reach in manifest_index.reaches_of(case.pods) if reach.path[:-1] == each.path), None)
+    ref = next((ref for ref in manifest_index.selector_refs_of(case.pods) if ref.path[:-1] == each.path), None)
     pods, found = case.pods, {}
-    for other in manifest_index.selected(reach) if reach is not None else ():
+    for other in manifest_index.selected(ref) if ref is not None else ():
         if (other.ref.kind, other.ref.name) == (pods.ref.kind, pods.ref.name) or other.partial or other.namespace != pods.namespace:
             continue
         if pods.namespace is not None or folder_distance(pods.site, other.site) == (0, 0):

@@ -44,7 +44,7 @@ def _hover(params: Any, document: IndexedDocument, texts: DocumentTexts) -> str 
     pods = pods_at(document, manifest, path)
     if not pods or manifest_index is None:
         return None
-    return selectors_of([each for each in manifest_index.reaches if selects(each, pods[0])], pods[0])
+    return selectors_of([each for each in manifest_index.selector_refs if selects(each, pods[0])], pods[0])
 
 
 def _related(params: Any, document: IndexedDocument, texts: DocumentTexts) -> Any:
