@@ -942,3 +942,12 @@ def test_verbose_output_and_json_say_when_and_why_pods_move(place: Place) -> Non
         {"at": 0, "what": "stopped", "node": "w1", "pod": "shop/web-0", "cause": "w1 fails"},
         {"at": 350, "what": "scheduled", "node": "w3", "pod": "shop/web-0", "cause": ""},
     ]
+
+
+def test_events_say_when_a_new_pod_stays_pending_and_why(place: Place) -> None:
+    asked = ("web.yaml", "--nodes", "nodes.yaml", "--lose", "w1")
+    lines = [" ".join(line.split()) for line in place(*asked, "-v").out.splitlines()]
+    assert any(line.startswith("350 s web-0 stays Pending: ") for line in lines)
+    (effect,) = place(*asked, "--format", "json").plan["losses"]
+    (move,) = effect["moves"]
+    assert effect["events"][-1] == {"at": 350, "what": "pending", "node": "", "pod": "shop/web-0", "cause": move["why"]}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.placement.cluster_state import RETRY, ClusterState
-from afflint.placement.plan import Action, DisruptionEffect, Outcome, Preempted, ReplicaMove
+from afflint.placement.plan import Action, ClusterEvent, DisruptionEffect, Outcome, Preempted, ReplicaMove
 from afflint.placement.rejections import running_pod_index
 from afflint.placement.schedule import PlacedWorkload
 from afflint.scheduler.pods import PodKey
@@ -39,7 +39,7 @@ def effect(state: ClusterState, what: str, nodes: Sequence[str], action: Action,
         tuple(state.notes),
         left=left,
         preempted=_preempted(state),
-        events=tuple(sorted(state.log, key=lambda event: event.at)),
+        events=tuple(sorted((*state.log, *_pending(state, moves)), key=lambda event: event.at)),
     )
 
 
@@ -74,6 +74,17 @@ def _moves(state: ClusterState) -> list[ReplicaMove]:
             why = index.why(state.cluster, state.recreated[identity], key, reasons, running_pods, state.unavailable)
             moves.append(ReplicaMove(key, pod, source, None, why, "waits", after))
     return moves
+
+
+def _pending(state: ClusterState, moves: Iterable[ReplicaMove]) -> Iterator[ClusterEvent]:
+    """Yield an event for each new pod that no node takes; its reason is that of its move."""
+    index = state.schedule_index
+    why = {(move.workload, move.pod): move.why for move in moves if move.fate == "waits"}
+    missing = state.recreated.keys() - state.placed.keys() - state.behind.keys()
+    for identity in sorted(index.ranks.keys() & missing, key=index.ranks.__getitem__):
+        key = index.titles[identity], identity[1]
+        if key in why:
+            yield ClusterEvent(state.deleted.get(identity, state.now), "pending", "", identity, why[key])
 
 
 def _left(placed: PlacedWorkload, moves: Iterable[ReplicaMove], running: Container[PodKey]) -> int:

@@ -250,8 +250,8 @@ class Stage(NamedTuple):
     nodes: tuple[str, ...]
 
 
-EventKind = Literal["unreachable", "cordoned", "ready", "added", "removed", "stopped", "scheduled", "migrated"]
-"""What happens to a node (the first five) or to a pod."""
+EventKind = Literal["unreachable", "cordoned", "ready", "added", "removed", "stopped", "scheduled", "migrated", "pending"]
+"""What happens to a node (the first five) or to a pod. ``pending``: no node takes a new pod."""
 
 
 class ClusterEvent(NamedTuple):

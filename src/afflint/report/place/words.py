@@ -84,6 +84,7 @@ _EVENTS = {
     "stopped": "stops on",
     "scheduled": "is scheduled on",
     "migrated": "is live-migrated to",
+    "pending": "stays Pending",
 }
 _PLURALS = {"lacks": "lack", "is": "are", "has": "have", "does": "do", "holds": "hold", "runs": "run", "was": "were"}
 _DIGITS = re.compile("([0-9]+)")
@@ -252,4 +253,5 @@ def event_words(event: ClusterEvent) -> str:
     """Return what an event says in a line: ``web-0 stops on n1: n1 fails``."""
     if event.pod is None:
         return f"{event.node} {_EVENTS[event.what]}"
-    return f"{event.pod[1]} {_EVENTS[event.what]} {event.node}" + (f": {event.cause}" if event.cause else "")
+    where = f" {event.node}" if event.node else ""
+    return f"{event.pod[1]} {_EVENTS[event.what]}{where}" + (f": {event.cause}" if event.cause else "")
