@@ -11,7 +11,7 @@ from afflint.kube.taints import first_untolerated
 from afflint.placement.failures import Disruption, failures
 from afflint.placement.node_changes import is_control_plane
 from afflint.placement.plan import Outcome
-from afflint.placement.rejections import Rejections, kind_of_domain, port_words, unknown_node
+from afflint.placement.rejections import Rejections, kind_of_domain, port_words
 from afflint.placement.scenarios import scenarios_of
 from afflint.placement.schedule import PlacedWorkload, Schedule
 from afflint.placement.schedule_index import ScheduleIndex
@@ -84,20 +84,6 @@ def reasons(schedule: Schedule, placed: PlacedWorkload, pod: Pod) -> list[Reason
         Reason(singular if len(nodes) == 1 else plural, tuple(nodes), plane, examples[singular, plural, plane])
         for (singular, plural, plane), nodes in ordered
     ]
-
-
-def other_reason(placed: PlacedWorkload, pod: Pod) -> str:
-    """Return why a pod does not run if no node rejects it; empty if the nodes do."""
-    identity = pod.key
-    if identity in placed.waits:
-        return placed.waits[identity]
-    if identity in placed.held:
-        return placed.held[identity].why
-    if identity in placed.victims and identity not in placed.pending:
-        return f"{placed.victims[identity].by.name} preempts it, and it is not recreated"
-    if placed.pod_source.node_name:
-        return unknown_node(placed.pod_source.node_name)
-    return placed.error or "" if not placed.pending.get(identity) else ""
 
 
 # --- what it needs -----------------------------------------------------------------------------------------------------

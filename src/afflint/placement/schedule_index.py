@@ -13,7 +13,7 @@ from afflint.placement.plan import Fate
 from afflint.placement.rejections import Rejections, RunningPodIndex
 from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule_pods
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.pods import Pod, PodKey
+from afflint.scheduler.pods import Pod, PodKey, scheduling_key
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 HELD = "the pod stays on its node until the node recovers or is removed"
@@ -64,7 +64,7 @@ class ScheduleIndex:
             if pod.key not in self.owners and not self.pod_replacement(pod).by_node
         ]
         # Of pods that differ only in name, no other can be scheduled if the first one cannot.
-        self.first_waiting = list({_but_for_the_name(pod): pod for pod in reversed(self.waiting)}.values())[::-1]
+        self.first_waiting = list({scheduling_key(pod): pod for pod in reversed(self.waiting)}.values())[::-1]
 
     def pod_replacement(self, pod: Pod) -> PodReplacement:
         """Return how the controller of a running pod replaces it."""
@@ -278,7 +278,3 @@ class ScheduleIndex:
 def terminating(pod: Pod) -> Pod:
     """Return the pod in deletion, renamed so that its replacement can have its name."""
     return pod._replace(name=f"{pod.name} (deleted)", subject=pod.subject._replace(terminating=True))
-
-
-def _but_for_the_name(pod: Pod) -> tuple[object, ...]:
-    return (pod.rules, pod.subject, pod.affinity, pod.anti_affinity, pod.hard_spread, pod.ports, pod.requests, pod.volumes)

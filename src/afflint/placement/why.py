@@ -10,9 +10,10 @@ from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest, summarize_names
 from afflint.placement.changes import PlanInput
-from afflint.placement.explanation import Failures, Reason, failure_effects, needs, other_reason, pending_pods, reasons
+from afflint.placement.explanation import Failures, Reason, failure_effects, needs, pending_pods, reasons
 from afflint.placement.plan import Plan, WorkloadPlan
 from afflint.placement.remedies import Remedies, find_remedies, workload_in
+from afflint.placement.workload_plans import other_reason
 from afflint.scheduler.pods import Pod
 from afflint.yaml.document import text_at
 from afflint.yaml.object_fields import name_of

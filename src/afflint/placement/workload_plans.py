@@ -224,27 +224,34 @@ class WorkloadPlans:
         for pod in placed.pods:
             identity = pod.key
             node = placed.nodes.get(identity)
-            why = placed.waits.get(identity, "")
-            if node is None:
-                if placed.unjudged and identity not in placed.held:
-                    result.append(Replica(pod.name, None, f"not evaluated: {placed.unjudged}"))
-                    continue
+            if node is None and placed.unjudged and identity not in placed.held:
+                result.append(Replica(pod.name, None, f"not evaluated: {placed.unjudged}"))
+                continue
+            why = other_reason(placed, pod) if node is None else placed.waits.get(identity, "")
+            if node is None and not why:
                 reasons = placed.pending.get(identity, {})
                 asked = (pod.subject, id(reasons))  # Replicas share the reasons, which cannot be hashed.
-                if identity in placed.held:
-                    why = placed.held[identity].why
-                elif identity in placed.victims and identity not in placed.pending:
-                    why = f"{placed.victims[identity].by.name} preempts it, and it is not recreated"
-                else:
-                    if asked not in reasons_in_words:
-                        reasons_in_words[asked] = self._why(placed, identity, reasons)
-                    why = reasons_in_words[asked]
+                if asked not in reasons_in_words:
+                    reasons_in_words[asked] = self._why(placed, identity, reasons)
+                why = reasons_in_words[asked]
             result.append(Replica(pod.name, node, why))
         return tuple(result)
 
     def _why(self, placed: PlacedWorkload, identity: PodKey, reasons: Mapping[str, str]) -> str:
-        if placed.pod_source.node_name:
-            return unknown_node(placed.pod_source.node_name)
         pod = next(pod for pod in placed.pods if pod.key == identity)
         rejections = Rejections(self._schedule.cluster, pod, self._titles, placed.pod_source.key, self._running_pods)
         return rejections.summary(reasons)
+
+
+def other_reason(placed: PlacedWorkload, pod: Pod) -> str:
+    """Return why a pod does not run if no node rejects it; empty if the nodes do."""
+    identity = pod.key
+    if identity in placed.waits:
+        return placed.waits[identity]
+    if identity in placed.held:
+        return placed.held[identity].why
+    if identity in placed.victims and identity not in placed.pending:
+        return f"{placed.victims[identity].by.name} preempts it, and it is not recreated"
+    if placed.pod_source.node_name:
+        return unknown_node(placed.pod_source.node_name)
+    return placed.error or "" if not placed.pending.get(identity) else ""
