@@ -18,6 +18,7 @@ from checkout import ROOT
 
 LAYERS = (
     {"afflint", "distribution", "resources", "findings"},
+    {"workers"},
     {"yaml"},
     {"kube", "source"},
     {"manifests"},

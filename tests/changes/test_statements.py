@@ -18,11 +18,11 @@ from afflint import config
 from afflint.changes import placement
 from afflint.changes.placement import placement_changes
 from afflint.pipeline.session import Session
-from afflint.pipeline.workers import Workers
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.report.place import json_report
 from afflint.simulation.inputs import PlaceInputs, inputs_of
 from afflint.source.sources import Source
+from afflint.workers import Workers
 
 Object = dict[str, Any]
 ORDERS = 100

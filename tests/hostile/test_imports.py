@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.pipeline import workers
+from afflint import workers
 from checkout import clean_environment
 from hostile_modules import write_modules
 

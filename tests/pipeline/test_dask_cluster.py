@@ -16,7 +16,7 @@ import pytest
 
 from afflint import __version__
 from afflint.distribution import extra_needed
-from afflint.pipeline.workers import ClusterError, address
+from afflint.workers import ClusterError, address
 from checkout import clean_environment
 
 distributed = pytest.mark.skipif(
@@ -47,12 +47,12 @@ if Checker.check.__name__ == "check":  # Dask loads this twice.
     Checker.check = slow
 """
 DEADLY = "import os\nfrom afflint.pipeline.map_step import Checker\nChecker.check = lambda *_: os._exit(9)\n"
-OTHER_VERSION = "from afflint.pipeline import workers\nworkers.__version__ = '99'\n"
+OTHER_VERSION = "from afflint import workers\nworkers.__version__ = '99'\n"
 WITHOUT_FILES = """\
 from afflint.pipeline import mapping
 mapping.bytes_of = lambda source: FileNotFoundError(2, "No such file or directory")
 """
-IMPATIENT = "import afflint.pipeline.workers as dask; dask._PATIENCE_WITHOUT_WORKERS = 1; from afflint.__main__ import main; main()"
+IMPATIENT = "import afflint.workers as dask; dask._PATIENCE_WITHOUT_WORKERS = 1; from afflint.__main__ import main; main()"
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.pipeline.workers import WorkerDiedError, Workers
+from afflint.workers import WorkerDiedError, Workers
 from checkout import clean_environment
 
 METHODS = multiprocessing.get_all_start_methods()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -12,17 +12,20 @@ import pytest
 from afflint.controllers.budgets import read_budget
 from afflint.controllers.pod_source import PodSource
 from afflint.inventory.inventory import Priorities
+from afflint.placement import planner
 from afflint.placement.plan import DisruptionEffect, Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.placement.schedule import build_schedule
 from afflint.placement.upgrade_pools import UpgradeRequest
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.preemption import Rank
+from afflint.workers import Workers
 from cluster_objects import HOST, ZONE, Object, app, node, zoned
 from random_orders import drawn_cluster
 from workload_objects import inventory, pod_source
 
 SEEDS = range(150)
+HERE = Workers()
 
 
 class Question:
@@ -39,9 +42,9 @@ class Question:
             self.pod_sources = [replace(each, priority=random.choice([0, 10, 100])) for each in self.pod_sources]
             self.priorities = Priorities(dict[tuple[str, str], Rank](), self.budgets)
 
-    def plan(self, **asked: Any) -> Plan:
+    def plan(self, workers: Workers = HERE, **asked: Any) -> Plan:
         given = inventory(self.nodes, priorities=self.priorities)
-        return make_plan(given, self.pod_sources, asked=DisruptionRequest(**asked), budgets=self.budgets)
+        return make_plan(given, self.pod_sources, asked=DisruptionRequest(**asked), budgets=self.budgets, workers=workers)
 
     def effect(self, **asked: Any) -> DisruptionEffect:
         (found,) = self.plan(**asked).losses
@@ -126,3 +129,25 @@ def test_events_and_moves_name_the_same_seconds() -> None:
     seconds = {event.pod[1]: event.at for event in loss.events if event.pod is not None and event.what == "scheduled"}
     assert seconds == {move.pod: move.after for move in loss.moves}
     assert sorted(seconds.values()) == [350, 650]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_other_processes_simulate_the_same(monkeypatch: pytest.MonkeyPatch, together: bool) -> None:
+    asked = {"lose": ["each:node"], "drain": ["zone=a"], "remove": ["zone=a"], "together": together}
+    question = next(found for found in map(Question, SEEDS) if found.budgets and "a" in {zone_of(each) for each in found.nodes})
+    here = question.plan(**asked)
+    monkeypatch.setattr(planner, "_WORTH_PROCESSES", 0)
+    calls = list[int]()
+
+    class Recorded(Workers):
+        def map(self, *given: Any) -> Iterator[Any]:
+            calls.append(len(given[1]))
+            return super().map(*given)
+
+    assert question.plan(Recorded(2), **asked).losses == here.losses
+    assert calls == [len(here.losses)]
+    assert calls[0] > 1
+
+
+def zone_of(found: Object) -> str | None:
+    return found["metadata"]["labels"].get(ZONE)

@@ -10,8 +10,8 @@ from afflint.pipeline.definitions import DefinitionReader
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.mapping import Progress, map_files
 from afflint.pipeline.results import Keys, checksum
-from afflint.pipeline.workers import Workers
 from afflint.source.sources import Source, read_bytes
+from afflint.workers import Workers
 
 
 class MapOnce:

@@ -21,7 +21,6 @@ from afflint.index.facts import Pods
 from afflint.inventory.inventory import Inventory
 from afflint.kube.node_labels import HOSTNAME, ZONE, domain_noun
 from afflint.kube.selectors import Malformed, describe_briefly
-from afflint.pipeline.workers import Workers
 from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.evictions import Evictions
 from afflint.placement.failures import Disruption
@@ -35,6 +34,7 @@ from afflint.placement.schedule_index import ScheduleIndex
 from afflint.placement.workload_plans import preferences_of
 from afflint.report.changes.model import Direction, PlacementChanges, PlacementEffect, WorkloadChange
 from afflint.simulation.inputs import PlaceInputs
+from afflint.workers import Workers
 
 _SEVERITY: Mapping[Outcome, int] = {"survives": 0, "interrupted": 1, "degraded": 2, "dead": 3}
 _WORDS = (

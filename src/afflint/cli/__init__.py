@@ -67,7 +67,7 @@ def _run(words: list[str]) -> int:
 
 
 def _report_failure(error: Exception) -> int:
-    from afflint.pipeline.workers import WorkerDiedError
+    from afflint.workers import WorkerDiedError
 
     if isinstance(error, WorkerDiedError):
         return notify(f"afflint: {error}", FAULT)

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from afflint.pipeline.options import Options
     from afflint.pipeline.run import Outcome
     from afflint.pipeline.session import Session
-    from afflint.pipeline.workers import DaskCluster
     from afflint.source.sources import Source
+    from afflint.workers import DaskCluster
 
 
 def check(args: CheckOptions) -> int:
     """Lint manifests: files, folders, globs or '-'. Default: the current folder."""
     if args.executor is None:
         return _run(args, None)
-    from afflint.pipeline.workers import DaskCluster, address
+    from afflint.workers import DaskCluster, address
 
     cluster = DaskCluster(address(args.executor))
     try:

@@ -124,10 +124,13 @@ class RulesAndConfiguration(ConfigOverrides, heading="Rules and configuration"):
     no_config = NO_CONFIG
 
 
+JOBS = option("--jobs", metavar="N", kind=NUMBER, help_text="Use N processes. Default: one per CPU.")
+
+
 class ExecutionOptions(ConfigOverrides, heading="Execution"):
     """The options for how a command runs."""
 
-    jobs = option("--jobs", metavar="N", kind=NUMBER, help_text="Use N processes. Default: one per CPU.")
+    jobs = JOBS
     no_cache: bool = flag("--no-cache", help_text="Do not read or write the cache.", envvar="AFFLINT_NO_CACHE")
     cache_dir: str | None = option(
         "--cache-dir", metavar="DIR", envvar="AFFLINT_CACHE_DIR", completion=FOLDER, help_text="Keep the cache in this folder."

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from afflint.placement.plan import Plan
     from afflint.placement.upgrade_pools import UpgradeRequest
     from afflint.simulation.inputs import PlaceInputs
+    from afflint.workers import Workers
 
 _FORMATS = ("text", "json", "html")
 RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources (`--no-resources`)"
@@ -64,8 +65,8 @@ class SimulationArguments(PlaceInput, SchedulingOptions):
     """The options of the commands that simulate, for their input."""
 
 
-def read_inputs(args: SimulationArguments, paths: Sequence[str], kinds: Sequence[str] = ()) -> PlaceInputs:
-    """Return what a command simulates, with the objects of some kinds. Raises UserError."""
+def read_inputs(args: SimulationArguments, paths: Sequence[str], kinds: Sequence[str] = ()) -> tuple[PlaceInputs, Workers]:
+    """Return what a command simulates, with the objects of some kinds, and the processes of the run. Raises UserError."""
     from afflint.pipeline.options import Options
     from afflint.pipeline.session import Session
     from afflint.simulation.inputs import PlaceRequest, inputs_of
@@ -83,7 +84,7 @@ def read_inputs(args: SimulationArguments, paths: Sequence[str], kinds: Sequence
         counts=parse_counts(args.counts),
         kinds=kinds,
     )
-    return inputs_of(session, sources, args.pods, request, run)
+    return inputs_of(session, sources, args.pods, request, run), run.workers
 
 
 class PlaceDisruptions(CommandOptions, heading="Disruptions"):
@@ -174,7 +175,11 @@ class PlaceOutput(CommandOptions, heading="Output"):
     color = options.COLOR
 
 
-class PlaceOptions(SimulationArguments, PlaceDisruptions, PlaceChanges, PlaceOutput):
+class PlaceExecution(ConfigOverrides, heading="Execution"):
+    jobs = with_help(options.JOBS, "Use N processes to render, and to simulate many disruptions. Default: one per CPU.")
+
+
+class PlaceOptions(SimulationArguments, PlaceDisruptions, PlaceChanges, PlaceOutput, PlaceExecution):
     """The options of ``afflint place``."""
 
     paths: tuple[str, ...] = argument("[PATHS]...", FILE)
@@ -202,7 +207,7 @@ def place(args: PlaceOptions) -> int:
         raise UserError("--together needs --lose, --drain or --remove")
     if not args.upgrade and (args.max_unavailable is not None or args.surge is not None):
         raise UserError("--max-unavailable and --surge need --upgrade")
-    inputs = read_inputs(args, args.paths, (*([CONFIG_POOL] if args.upgrade else []), *(KINDS if args.deschedule else ())))
+    inputs, workers = read_inputs(args, args.paths, (*([CONFIG_POOL] if args.upgrade else []), *(KINDS if args.deschedule else ())))
     upgrade = _upgrade_request(args, inputs) if args.upgrade else None
     policies = read_policies(inputs.objects) if args.deschedule else []
     if args.deschedule and not policies:
@@ -219,6 +224,7 @@ def place(args: PlaceOptions) -> int:
         inputs.classes,
         args.group_label,
         args.roll,
+        workers,
     )
     empty, coverage = _empty_file_notes(named_files(inputs.empty, args.paths)), _coverage_notes(inputs, args)
     left_out = [RESOURCES_LEFT_OUT] if args.no_resources else []

@@ -48,7 +48,7 @@ def why(args: WhyOptions) -> int:
     options.check_choice("--format", args.form, _FORMATS)
     options.check_choice("--color", args.color, options.COLORS)
     name, *paths = args.arguments
-    inputs = read_inputs(args, paths)
+    inputs, _ = read_inputs(args, paths)
     found = inputs.simulation_input
     plan = make_plan(
         found.inventory,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, MapSettings
-from afflint.pipeline.workers import PerProcess, Workers
 from afflint.source.sources import Source, read_bytes
+from afflint.workers import PerProcess, Workers
 from afflint.yaml.documents import read
 from afflint.yaml.prefilter import Reading
 
@@ -301,7 +301,7 @@ def _readable(mapped: _MappedFile, source: Source, settings: MapSettings, *, sha
         return mapped
     here = map_here(settings)(source)
     if shared and not here.unread:
-        from afflint.pipeline.workers import ClusterError
+        from afflint.workers import ClusterError
 
         reason = f"a Dask worker cannot read {source.name!r}"
         raise ClusterError(f"{reason}: ?paths=shared requires that the workers see the files under the same paths as this machine")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.pipeline.workers import DaskCluster, Workers
+from afflint.workers import DaskCluster, Workers
 
 if TYPE_CHECKING:
     from afflint.pipeline.baseline import Baseline

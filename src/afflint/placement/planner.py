@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from afflint.controllers.budgets import Budget
@@ -19,7 +19,7 @@ from afflint.kube.taints import Taint
 from afflint.placement.applications import applications, with_applications
 from afflint.placement.effects import preempted_pods
 from afflint.placement.evictions import Evictions
-from afflint.placement.failures import SHORT_KEYS, UnknownLossError, failures, label_key, no_such_label
+from afflint.placement.failures import SHORT_KEYS, UnknownLossError, label_key, no_such_label
 from afflint.placement.plan import (
     Application,
     DescheduleEffect,
@@ -29,18 +29,20 @@ from afflint.placement.plan import (
     PoolRow,
     Preempted,
     RolloutEffect,
+    Stage,
     UpgradeEffect,
     WorkloadPlan,
     unevaluated_words,
 )
 from afflint.placement.plan_notes import inventory_notes, pool_notes, resource_notes
-from afflint.placement.scenarios import Scenarios, combinations
+from afflint.placement.scenarios import Scenarios, combinations, stages
 from afflint.placement.schedule import Schedule, build_schedule
 from afflint.placement.schedule_index import ScheduleIndex
 from afflint.placement.violations import violations
 from afflint.placement.workload_plans import WorkloadPlans
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import PodKey
+from afflint.workers import PerProcess, Workers
 
 if TYPE_CHECKING:
     from afflint.placement.descheduler_policy import DeschedulerPolicy
@@ -77,6 +79,9 @@ class DisruptionRequest(NamedTuple):
 
 
 NOTHING = DisruptionRequest()
+_HERE = Workers()
+_WORTH_PROCESSES = 2_000_000
+"""From this number of disruptions times pods, other processes pay: each of them has to schedule all pods first."""
 _NONE: Mapping[PodKey, Eviction] = {}
 
 
@@ -91,20 +96,22 @@ def make_plan(
     classes: Sequence[NodeClass] = (),
     group_label: str = "",
     roll: Sequence[str] = (),
+    workers: Workers = _HERE,
 ) -> Plan:
     """Schedule all workloads, evaluate every node for each of them, and simulate the requested disruptions.
 
     ``classes`` are node pools that grow if pods need nodes. ``asked`` are the disruptions, ``budgets`` the PodDisruptionBudgets of a drain,
     ``evictions`` the known results of evicting running pods, ``roll`` the workloads that are rolled out (see ``chosen_workloads``);
-    ``name_of`` returns the name of a file. ``group_label`` is the pod label that applications are grouped by. Raises InventoryError for an
-    invalid inventory, UnknownLossError for unknown nodes or a key to group by that no node has, and UserError for a pod label that no
-    workload has, or an unknown workload.
+    ``name_of`` returns the name of a file. ``group_label`` is the pod label that applications are grouped by; ``workers`` simulate some of
+    many failures, drains and removals. Raises InventoryError for an invalid inventory, UnknownLossError for unknown nodes or a key to group
+    by that no node has, UserError for a pod label that no workload has, or an unknown workload, and WorkerDiedError.
     """
     inventory, grown = _grown(inventory, pod_sources, classes)
     schedule = build_schedule(inventory, pod_sources)
     key = _grouping_key(schedule, group_by)
     grouped = applications(schedule.workloads, inventory.services, budgets, group_label)
-    simulations = _Simulations(schedule, asked, budgets, evictions)
+    again = partial(_evictions, inventory, pod_sources, budgets, evictions)
+    simulations = _Simulations(schedule, asked, again, workers)
     against = tuple(violations(schedule, simulations.evictions.of)) if inventory.pods else ()
     violating = {(each.workload, each.pod) for each in against}
     views = WorkloadPlans(schedule, inventory.storage, name_of, violating, drained=asked.drains, disrupted=asked.is_any)
@@ -157,18 +164,17 @@ def _grouping_key(schedule: Schedule, group_by: str) -> str:
 class _Simulations:
     """The requested disruptions of one schedule."""
 
-    def __init__(
-        self, schedule: Schedule, asked: DisruptionRequest, budgets: Sequence[Budget], evictions: Mapping[PodKey, Eviction]
-    ) -> None:
+    def __init__(self, schedule: Schedule, asked: DisruptionRequest, again: Callable[..., Evictions], workers: Workers) -> None:
+        """``again`` returns what decides about evictions, in another process, too; its argument is the schedule if that is known."""
         self._schedule = schedule
         self._asked = asked
-        self._budgets = budgets
-        self._evictions = evictions
+        self._again = again
+        self._workers = workers
 
     @cached_property
     def evictions(self) -> Evictions:
         """What decides about evictions."""
-        return Evictions(ScheduleIndex(self._schedule), self._budgets, self._evictions)
+        return self._again(self._schedule)
 
     def losses(self, grouped: Sequence[Application], workloads: Sequence[WorkloadPlan]) -> tuple[DisruptionEffect, ...]:
         """Return the effects of failures, drains and removals, with those on applications."""
@@ -180,13 +186,12 @@ class _Simulations:
         return tuple([with_applications(each, grouped, by_key) for each in found])
 
     def _simulated(self) -> Iterator[DisruptionEffect]:
-        scenarios, before = Scenarios(self.evictions), self._schedule.before
-        if self._asked.together:
-            yield from map(scenarios.simulate, combinations(before, self._asked.by_action))
-            return
-        for simulate, named in zip((scenarios.lose, scenarios.drain, scenarios.remove), self._asked.by_action, strict=True):
-            for each in named:
-                yield from map(simulate, failures(before, each))
+        listed = combinations if self._asked.together else stages
+        disruptions: Sequence[Stage | tuple[Stage, ...]] = listed(self._schedule.before, self._asked.by_action)
+        simulate = Scenarios(self.evictions).simulate
+        if len(disruptions) * len(self.evictions.schedule_index.where) < _WORTH_PROCESSES:
+            return map(simulate, disruptions)
+        return self._workers.map(partial(_simulate, PerProcess(self._again)), disruptions, simulate)
 
     def upgrades(self, grouped: Sequence[Application], key: str, grown: Mapping[str, str]) -> tuple[UpgradeEffect, ...]:
         """Return the effects of upgrades. ``grown`` has the titles of the pools of new nodes."""
@@ -206,6 +211,21 @@ class _Simulations:
         from afflint.placement.descheduling import Descheduling
 
         return tuple(map(Descheduling(self.evictions).simulate, self._asked.deschedule))
+
+
+def _evictions(
+    inventory: Inventory,
+    pod_sources: Sequence[PodSource],
+    budgets: Sequence[Budget],
+    evictions: Mapping[PodKey, Eviction],
+    schedule: Schedule | None = None,
+) -> Evictions:
+    """Return what decides about evictions of the pods of a schedule, which is computed if it is not given."""
+    return Evictions(ScheduleIndex(schedule or build_schedule(inventory, pod_sources)), budgets, evictions)
+
+
+def _simulate(evictions: PerProcess[Evictions], disruption: Stage | tuple[Stage, ...]) -> DisruptionEffect:
+    return Scenarios(evictions.get()).simulate(disruption)
 
 
 def _unevaluated_notes(losses: Sequence[DisruptionEffect]) -> list[str]:

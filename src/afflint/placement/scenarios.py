@@ -24,6 +24,12 @@ ORDER: tuple[Action, ...] = ("lose", "drain", "remove")
 """The order in which the parts of a combined disruption happen."""
 
 
+def stages(cluster: Cluster, asked: Iterable[Sequence[str]]) -> list[Stage]:
+    """Return the disruptions that are ``asked`` for, by action in ORDER, each by itself. Raises UnknownLossError."""
+    named = [(action, each) for action, values in zip(ORDER, asked, strict=True) for each in values]
+    return [Stage(action, *part) for action, each in named for part in failures(cluster, each)]
+
+
 def combinations(cluster: Cluster, asked: Iterable[Sequence[str]]) -> list[tuple[Stage, ...]]:
     """Return the combined disruptions: everything that is ``asked`` for, by action in ORDER.
 
@@ -58,7 +64,14 @@ class Scenarios:
         self._evictions = evictions
         self._nodes = NodeLifecycle(evictions.schedule_index)
 
-    def simulate(self, stages: Sequence[Stage]) -> DisruptionEffect:
+    def simulate(self, disruption: Stage | tuple[Stage, ...]) -> DisruptionEffect:
+        """Simulate one disruption, or several of them as stages of one."""
+        if not isinstance(disruption, Stage):
+            return self._together(disruption)
+        by_action = {"lose": self.lose, "drain": self.drain, "remove": self.remove}
+        return by_action[disruption.action](Disruption(disruption.what, disruption.nodes))
+
+    def _together(self, stages: Sequence[Stage]) -> DisruptionEffect:
         """Simulate the stages, each in the state that the one before it leaves. Nodes that fail do so at the same time."""
         state = ClusterState(self._evictions)
         lost = _nodes_of(stages, "lose")
