@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -108,6 +109,16 @@ def test_nothing_has_changed(afflint: Afflint) -> None:
     assert done.code == 0
     assert "Placement unchanged (6 nodes)" in done.out
     assert "No new findings, and none is fixed." in done.out
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_another_order_of_documents_is_no_change(history: History, afflint: Afflint, seed: int) -> None:
+    documents = [deployment("web"), deployment("api", constraints=BROKEN), deployment("db", 1, SELECTOR), deployment("job", 2)]
+    history.commit({"web.yaml": "---\n".join(documents)})
+    Random(seed).shuffle(documents)
+    history.write({"web.yaml": "---\n".join(documents[:2]), "more.yaml": "---\n".join(documents[2:])})
+    data = report(afflint)
+    assert (data["new"], data["fixed"], data["placement"]) == ([], [], [])
 
 
 def test_the_json_report_has_its_keys(history: History, afflint: Afflint) -> None:

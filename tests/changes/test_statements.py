@@ -154,6 +154,13 @@ def test_no_order_refutes_a_statement(states: tuple[list[Object], list[Object]])
     assert refuted(*states) == []
 
 
+@settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(pairs(), st.randoms(use_true_random=False))
+def test_another_order_of_the_objects_is_no_change(states: tuple[list[Object], list[Object]], random: Random) -> None:
+    for objects in states:
+        assert placement_changes(inputs(objects), inputs(random.sample(objects, len(objects)))).workloads == ()
+
+
 class Copying(Workers):
     """Calls a copy of each function here, as another process does."""
 
