@@ -396,3 +396,21 @@ def test_a_folder_that_cannot_be_written_to(afflint: Afflint, monkeypatch: pytes
     monkeypatch.setattr(os, "fsync", refuse)
     done = afflint("init")
     assert (done.code, done.err) == (2, "afflint: cannot write '.afflint.yaml': Permission denied\n")
+
+
+@pytest.mark.parametrize(("setting", "is_kept"), [("0", True), ("no", True), ("1", False)])
+def test_the_variable_for_the_cache_is_read_as_check_reads_it(
+    afflint: Afflint, monkeypatch: pytest.MonkeyPatch, setting: str, is_kept: bool
+) -> None:
+    put(**{f"apps__web{number}": WEB.replace("web", f"web{number}") for number in range(70)})
+    monkeypatch.setenv("AFFLINT_NO_CACHE", setting)
+    monkeypatch.setenv("AFFLINT_CACHE_DIR", "kept")
+    assert afflint("init", "--dry-run").code == 0
+    assert Path("kept").exists() == is_kept
+
+
+def test_a_variable_that_is_neither_true_nor_false(afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(apps__web=WEB)
+    monkeypatch.setenv("AFFLINT_NO_CACHE", "maybe")
+    assert afflint("init").code == afflint("check").code == 2
+    assert not Path(".afflint.yaml").exists()

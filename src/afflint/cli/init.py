@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from afflint.cli import options
 from afflint.cli.command import FOLDER, Command, CommandOptions, argument, flag
 from afflint.cli.output import ProgressLine, show, today
+from afflint.cli.parser import value_unless_given
 from afflint.findings.errors import UserError
 from afflint.findings.phrases import pluralize, visible
 from afflint.source.sources import relative
@@ -137,7 +138,8 @@ def _check(config: Config, place: str) -> Outcome:
 
 
 def _options(config: Config, progress: ProgressLine) -> Options:
-    cache = options.cache_folder(os.environ.get("AFFLINT_CACHE_DIR"), no_cache=bool(os.environ.get("AFFLINT_NO_CACHE")))
+    folder, no_cache = map(value_unless_given, (options.CACHE_DIR, options.NO_CACHE))
+    cache = options.cache_folder(folder, no_cache=no_cache)
     return options.run_options(config, progress, cache=cache, use_baseline=False)
 
 

@@ -125,16 +125,18 @@ class RulesAndConfiguration(ConfigOverrides, heading="Rules and configuration"):
 
 
 JOBS = option("--jobs", metavar="N", kind=NUMBER, help_text="Use N processes. Default: one per CPU.")
+NO_CACHE: Any = flag("--no-cache", help_text="Do not read or write the cache.", envvar="AFFLINT_NO_CACHE")
+CACHE_DIR: Any = option(
+    "--cache-dir", metavar="DIR", envvar="AFFLINT_CACHE_DIR", completion=FOLDER, help_text="Keep the cache in this folder."
+)
 
 
 class ExecutionOptions(ConfigOverrides, heading="Execution"):
     """The options for how a command runs."""
 
     jobs = JOBS
-    no_cache: bool = flag("--no-cache", help_text="Do not read or write the cache.", envvar="AFFLINT_NO_CACHE")
-    cache_dir: str | None = option(
-        "--cache-dir", metavar="DIR", envvar="AFFLINT_CACHE_DIR", completion=FOLDER, help_text="Keep the cache in this folder."
-    )
+    no_cache: bool = NO_CACHE
+    cache_dir: str | None = CACHE_DIR
 
 
 def check_choice(option: str, value: str, known: Collection[str], listing: str = "") -> None:

@@ -74,14 +74,7 @@ def _next_value(option: Option, spelling: str, remaining: deque[str]) -> str:
 def _value(option: Option, given: list[str] | None) -> Any:
     """Return the value of an option: as given, as its environment variable sets it, or its default. Raises UserError."""
     if given is None:
-        setting = os.environ.get(option.envvar) if option.envvar is not None else None
-        if not setting:
-            return option.unset_value
-        if option.kind != FLAG:
-            return setting
-        if setting.strip().lower() not in _BOOLEANS:
-            raise UserError(f"Invalid value for {option.spellings[-1]!r} (env var: {option.envvar!r}): {setting!r} is not a valid boolean.")
-        return _BOOLEANS[setting.strip().lower()]
+        return value_unless_given(option)
     if option.kind == FLAG:
         return True
     if option.kind == NUMBER:
@@ -90,6 +83,21 @@ def _value(option: Option, given: list[str] | None) -> Any:
         except ValueError:
             raise UserError(f"Invalid value for {option.spellings[-1]!r}: {given[-1]!r} is not a valid integer.") from None
     return tuple(given) if option.kind == MULTIPLE else given[-1]
+
+
+def value_unless_given(option: Option) -> Any:
+    """Return the value of an option that the command line does not have: that of its environment variable, or its default.
+
+    Raises UserError.
+    """
+    setting = os.environ.get(option.envvar) if option.envvar is not None else None
+    if not setting:
+        return option.unset_value
+    if option.kind != FLAG:
+        return setting
+    if setting.strip().lower() not in _BOOLEANS:
+        raise UserError(f"Invalid value for {option.spellings[-1]!r} (env var: {option.envvar!r}): {setting!r} is not a valid boolean.")
+    return _BOOLEANS[setting.strip().lower()]
 
 
 def _argument_value(argument: Argument | None, given: Sequence[str]) -> dict[str, Any]:
