@@ -16,6 +16,7 @@ from afflint.cli.check import COMMAND
 from afflint.cli.command import COMMANDS, FLAG, MULTIPLE, NUMBER, SINGLE, load_command
 from afflint.cli.parser import HelpRequested, parse
 from afflint.findings.errors import UserError
+from afflint.findings.finding import SEVERITIES, Severity
 
 OPTIONS = [option for option in COMMAND.options if option.bare_value is None]
 SPELLINGS = [spellings for option in OPTIONS for spellings in option.spellings]
@@ -43,7 +44,7 @@ def by_click(tokens: list[str]) -> dict[str, Any] | None:
         if option.kind == FLAG:
             params.append(click.Option(words, is_flag=True, envvar=option.envvar))
         else:
-            kind = int if option.kind == NUMBER else str
+            kind = click.Choice(option.choices) if option.choices else int if option.kind == NUMBER else str
             multiple = option.kind == MULTIPLE
             params.append(
                 click.Option(words, type=kind, multiple=multiple, default=None if multiple else option.default, envvar=option.envvar)
@@ -149,7 +150,7 @@ def test_the_attributes_of_the_options_have_the_types_of_the_values(name: str) -
     if command.argument is not None:
         assert declared[command.argument.name] == (tuple[str, ...] if command.argument.multiple else str | None)
     for option in command.options:
-        kind = TYPES[option.kind]
+        kind = TYPES[option.kind] if option.choices != SEVERITIES else Severity
         expected = kind | None if option.kind in (SINGLE, NUMBER) and option.default is None else kind
         # An option that several commands have is declared once, and the attribute gets its type from there.
         assert declared.get(option.name, expected) == expected

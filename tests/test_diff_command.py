@@ -112,7 +112,7 @@ def test_nothing_has_changed(afflint: Afflint) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_another_order_of_documents_is_no_change(history: History, afflint: Afflint, seed: int) -> None:
+def test_another_order_of_documents_changes_nothing(history: History, afflint: Afflint, seed: int) -> None:
     documents = [deployment("web"), deployment("api", constraints=BROKEN), deployment("db", 1, SELECTOR), deployment("job", 2)]
     history.commit({"web.yaml": "---\n".join(documents)})
     Random(seed).shuffle(documents)

@@ -156,7 +156,7 @@ def test_no_order_refutes_a_statement(states: tuple[list[Object], list[Object]])
 
 @settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(pairs(), st.randoms(use_true_random=False))
-def test_another_order_of_the_objects_is_no_change(states: tuple[list[Object], list[Object]], random: Random) -> None:
+def test_another_order_of_the_objects_changes_nothing(states: tuple[list[Object], list[Object]], random: Random) -> None:
     for objects in states:
         assert placement_changes(inputs(objects), inputs(random.sample(objects, len(objects)))).workloads == ()
 

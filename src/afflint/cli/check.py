@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from afflint.cli.check_options import CheckOptions
 from afflint.cli.command import Command
-from afflint.cli.options import COLORS, cache_folder, check_choice, configuration, configuration_file, configuration_of_state, run_options
+from afflint.cli.options import cache_folder, configuration, configuration_file, configuration_of_state, run_options
 from afflint.cli.output import FOUND, USAGE, ProgressLine, colored, notify, show, show_bytes
 from afflint.cli.reporting import check_targets, note_unused_render, notes, report_outcome, report_targets
 from afflint.findings.errors import UserError
@@ -84,7 +84,6 @@ def _check_combinations(args: CheckOptions) -> None:
     report_targets(args.formats, args.outputs)
     if args.statistics and (args.formats or args.outputs):
         raise UserError("--statistics cannot be used with --format or --output")
-    check_choice("--color", args.color, COLORS)
     if args.diff and (args.formats or args.outputs or args.statistics or args.write_baseline):
         raise UserError("--diff cannot be used with --format, --output, --statistics or --write-baseline")
 

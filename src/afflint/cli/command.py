@@ -4,10 +4,11 @@ The options of a command are a class with an attribute for each. The class has t
 composed of groups, its base classes, each with the heading of its options in the help.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeVar, cast
 
+from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 
 _T = TypeVar("_T")
@@ -45,7 +46,9 @@ class Option(NamedTuple):
     envvar: str | None = None
     """The environment variable that sets the value if the option is not given."""
     completion: str | Sequence[str] = ()
-    """FILE, FOLDER, RULE or RULES, or the words that it takes."""
+    """FILE, FOLDER, RULE or RULES, or words that it takes."""
+    choices: Sequence[str] = ()
+    """All words that it takes; empty if others are possible, too."""
     bare_value: str | None = None
     """The value of the option when it is given alone: all words that it accepts, comma-separated."""
     name: str = ""
@@ -81,10 +84,22 @@ def option(
     default: str | None = None,
     envvar: str | None = None,
     completion: str | Sequence[str] = (),
+    choices: Sequence[str] = (),
     bare_value: str | None = None,
 ) -> Any:
     """Declare an option that takes a value; ``kind`` is its type and whether it can be repeated."""
-    return Option(spellings, help_text, kind, metavar, default, envvar, completion, bare_value)
+    return Option(spellings, help_text, kind, metavar, default, envvar, completion or choices, choices, bare_value)
+
+
+def check_choice(option: str, value: str, known: Collection[str], listing: str = "") -> None:
+    """Raise UserError for a value that is not known; the message names the nearest known one, or how to list them."""
+    if value in known:
+        return
+    from afflint.findings.phrases import nearest
+
+    close = nearest(value, known)
+    hint = f"; did you mean {close!r}?" if close else f"; {listing}" if listing else f"; use one of {', '.join(known)}"
+    raise UserError(f"{option}: unknown value {value!r}{hint}")
 
 
 def argument(metavar: str, completion: str = "", *, required: bool = False, multiple: bool = True) -> Any:

@@ -74,7 +74,6 @@ def diff(args: DiffOptions) -> int:
     from afflint.simulation.inputs import PlaceRequest
 
     targets = _targets(args)
-    options.check_choice("--color", args.color, options.COLORS)
     config = options.configuration(args)
     config_file = options.configuration_file(args.config_file, no_config=args.no_config)
     session = Session(config)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from afflint.cli import options
 from afflint.cli.command import RULE as RULE_NAME
-from afflint.cli.command import Command, argument, flag
+from afflint.cli.command import Command, argument, check_choice, flag
 from afflint.cli.options import ConfigOverrides
 from afflint.cli.output import colored, notify, show
 from afflint.findings.errors import UserError
@@ -33,14 +33,13 @@ def rule(args: RuleOptions) -> int:
     from afflint.checks.registry import CATEGORIES, rules
     from afflint.report import rule_pages
 
-    options.check_choice("--format", args.form, _FORMATS)
     known, name = dict(rules()), args.name
     if name not in known:
         known |= {each.name: each for each in _policies(args)}
     if name is not None:
         if name not in (*known, *CATEGORIES):
             _check_not_policy_check(name)
-        options.check_choice("rule", name, (*known, *CATEGORIES), "`afflint rule` lists all rules and categories")
+        check_choice("rule", name, (*known, *CATEGORIES), "`afflint rule` lists all rules and categories")
     single = name in known
     chosen = [each for each in known.values() if name in (None, each.name, each.category)]
     if args.form == "json":

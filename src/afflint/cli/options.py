@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from afflint.cli.command import FILE, FOLDER, MULTIPLE, NUMBER, RULES, CommandOptions, flag, option
+from afflint.cli.command import FILE, FOLDER, MULTIPLE, NUMBER, RULES, CommandOptions, check_choice, flag, option
 from afflint.cli.output import notify
 from afflint.config import RENDERERS
 from afflint.findings.errors import UserError
-from afflint.findings.finding import SEVERITIES
+from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.phrases import join_words, visible
 from afflint.kube import NEWEST, OLDEST
 
 if TYPE_CHECKING:
     from afflint.cli.output import ProgressLine
     from afflint.config import Config
-    from afflint.findings.finding import Severity
     from afflint.pipeline.options import Options
 
 
@@ -38,7 +37,7 @@ class ConfigOverrides(CommandOptions):
     kubernetes_version: str | None = None
     render: str | None = None
     baseline: str | None = None
-    fail_on: str | None = None
+    fail_on: Severity | None = None
     formats: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     jobs: int | None = None
@@ -88,13 +87,13 @@ COLOR: str = option(
     "--color",
     default="auto",
     metavar="WHEN",
-    completion=COLORS,
+    choices=COLORS,
     help_text="Use colors: auto (default), always or never. NO_COLOR and FORCE_COLOR apply.",
 )
-FAIL_ON: str | None = option(
+FAIL_ON: Severity | None = option(
     "--fail-on",
     metavar="SEVERITY",
-    completion=SEVERITIES,
+    choices=SEVERITIES,
     help_text="Exit with 1 for findings of at least this severity: error, warning (default) or info.",
 )
 EXIT_ZERO: bool = flag("--exit-zero", help_text="Exit with 0 even if there are findings.")
@@ -103,7 +102,7 @@ EXIT_ZERO: bool = flag("--exit-zero", help_text="Exit with 0 even if there are f
 def form_option(words: Sequence[str]) -> Any:
     """Declare the --format option of a command, whose default is the first of ``words``."""
     help_text = join_words([f"{words[0]} (default)", *words[1:]], "or")
-    return option("--format", default=words[0], metavar="FORMAT", completion=words, help_text=f"Write {help_text}.")
+    return option("--format", default=words[0], metavar="FORMAT", choices=words, help_text=f"Write {help_text}.")
 
 
 def output_option(what: str) -> Any:
@@ -137,17 +136,6 @@ class ExecutionOptions(ConfigOverrides, heading="Execution"):
     jobs = JOBS
     no_cache: bool = NO_CACHE
     cache_dir: str | None = CACHE_DIR
-
-
-def check_choice(option: str, value: str, known: Collection[str], listing: str = "") -> None:
-    """Raise UserError for a value that is not known; the message names the nearest known one, or how to list them."""
-    if value in known:
-        return
-    from afflint.findings.phrases import nearest
-
-    close = nearest(value, known)
-    hint = f"; did you mean {close!r}?" if close else f"; {listing}" if listing else f"; use one of {', '.join(known)}"
-    raise UserError(f"{option}: unknown value {value!r}{hint}")
 
 
 def configuration_file(path: str | None, *, no_config: bool) -> str | None:
@@ -193,7 +181,6 @@ def _overridden(path: str | None, options: ConfigOverrides, *, was_found: bool) 
     for file in () if words else options.nodes:
         if file != "-" and not os.path.exists(file):
             raise UserError(f"--nodes: no such file or folder: {file!r}")
-    fail_on = _severity(options.fail_on)
     return settings.with_overrides(
         config,
         select=select,
@@ -203,7 +190,7 @@ def _overridden(path: str | None, options: ConfigOverrides, *, was_found: bool) 
         kubernetes_version=_version(options.kubernetes_version),
         render=_renderers(options.render),
         baseline=options.baseline,
-        fail_on=fail_on,
+        fail_on=options.fail_on,
         format=options.formats,
         output=options.outputs,
         jobs=_jobs(options.jobs),
@@ -220,13 +207,6 @@ def _names(option: str, values: Sequence[str], policies: Sequence[str]) -> tuple
     for name in listed:
         check_choice(option, name, (*rules(), *policies, *CATEGORIES, "all"), "`afflint rule` lists all rules and categories")
     return listed
-
-
-def _severity(text: str | None) -> Severity | None:
-    if text is None:
-        return None
-    check_choice("--fail-on", text, SEVERITIES)
-    return next(each for each in SEVERITIES if each == text)
 
 
 def _renderers(text: str | None) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from afflint.cli.command import FLAG, MULTIPLE, NUMBER, Argument, Command, Option
+from afflint.cli.command import FLAG, MULTIPLE, NUMBER, Argument, Command, Option, check_choice
 from afflint.findings.errors import UserError
 
 _HELP = Option(("-h", "--help"), "Show this message and exit.", FLAG, name="help")
@@ -82,6 +82,8 @@ def _value(option: Option, given: list[str] | None) -> Any:
             return int(given[-1])
         except ValueError:
             raise UserError(f"Invalid value for {option.spellings[-1]!r}: {given[-1]!r} is not a valid integer.") from None
+    if option.choices:
+        check_choice(option.spellings[-1], given[-1], option.choices)
     return tuple(given) if option.kind == MULTIPLE else given[-1]
 
 

@@ -201,8 +201,6 @@ def place(args: PlaceOptions) -> int:
     from afflint.placement.selection import selected
     from afflint.placement.upgrade_pools import CONFIG_POOL
 
-    options.check_choice("--format", args.form, _FORMATS)
-    options.check_choice("--color", args.color, options.COLORS)
     if args.together and not (args.lose or args.drain or args.remove):
         raise UserError("--together needs --lose, --drain or --remove")
     if not args.upgrade and (args.max_unavailable is not None or args.surge is not None):

@@ -43,8 +43,6 @@ def test(args: PolicyTestOptions) -> int:
     from afflint.compliance.policy_tests import ExampleRunner, examples_in
     from afflint.source.examples import Example
 
-    options.check_choice("--format", args.form, _FORMATS)
-    options.check_choice("--color", args.color, options.COLORS)
     if not os.path.exists(args.paths[0]):
         raise UserError(f"no such file or folder: {args.paths[0]!r}")
     config_file = args.config_file

@@ -66,7 +66,6 @@ def report(args: ReportOptions) -> int:
     from afflint.compliance.applied_policies import compliance
     from afflint.pipeline.session import Session
 
-    options.check_choice("--format", args.form, _FORMATS)
     config = options.configuration(args)
     if not (config.policies or args.history):
         raise UserError('no policies: add `policies` to the configuration, or a profile such as `extends: ["afflint:strict"]`')

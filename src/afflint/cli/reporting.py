@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint import __version__
-from afflint.cli.options import check_choice
+from afflint.cli.command import check_choice
 from afflint.cli.output import FOUND, colored, named_files, notify, page_metadata, show, today, write
 from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES

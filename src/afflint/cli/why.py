@@ -45,8 +45,6 @@ def why(args: WhyOptions) -> int:
     from afflint.placement.why import explain, selected_workload
     from afflint.report.coverage import coverage_lines
 
-    options.check_choice("--format", args.form, _FORMATS)
-    options.check_choice("--color", args.color, options.COLORS)
     name, *paths = args.arguments
     inputs, _ = read_inputs(args, paths)
     found = inputs.simulation_input
