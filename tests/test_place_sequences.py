@@ -145,7 +145,7 @@ def placed(afflint: Afflint, folder: Path, manifests: str, *words: str) -> str:
 
 def test_an_upgrade_ends_a_pod_without_a_controller(afflint: Afflint, folder: Path) -> None:
     report = placed(afflint, folder, ALONE, "--upgrade", "each")
-    assert "shop/alone does not run again, once pods leave w2" in report
+    assert "shop/alone does not run again after pods leave w2" in report
     assert "for a time" not in report
 
 

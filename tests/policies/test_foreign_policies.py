@@ -338,7 +338,7 @@ spec: {policyRefs: [{name: teams, kind: ValidatingPolicy}]}
 """
     messages = run(tmp_path, classic() + exempt, pod(labels="team: a")).messages
     assert [each.partition(": ")[2] for each in messages] == [
-        "no ValidatingPolicy `teams` is among the files, but the PolicyException `web` is about it; did you mean `team`?"
+        "no ValidatingPolicy `teams` is among the files, but the PolicyException `web` names it; did you mean `team`?"
     ]
 
 

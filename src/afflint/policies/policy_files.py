@@ -92,7 +92,7 @@ def read_admission(paths: Iterable[str], reserved: Collection[str] = ()) -> Admi
         for name in kyverno_policies.excepted_policies(each.data):
             if name not in named:
                 exception, close = quoted(name_of(each.data)), did_you_mean(nearest(name, sorted(named)))
-                message = f"no ValidatingPolicy {quoted(name)} is among the files, but the PolicyException {exception} is about it{close}"
+                message = f"no ValidatingPolicy {quoted(name)} is among the files, but the PolicyException {exception} names it{close}"
                 each.add_problem(("spec", "policyRefs"), message)
         problems += each.problems
     others = [each.data for each in readers if not (is_kind(each.data, POLICY) or is_kind(each.data, BINDING))]

@@ -158,11 +158,11 @@ def _outage_lines(outages: Sequence[Outage], names: Mapping[str, str], ended: Co
         when = list_some([join_words(list(each.nodes)) if len(each.nodes) < 4 else pluralize(len(each.nodes), "node") for each in times], 3)
         what = f"keeps {left} of {replicas} for a time, while" if left else "has no running replica for a time, while"
         if name in ended:
-            what = "does not run again, once"
+            what = "does not run again after"
         state, word = ("degraded", "degraded") if left else ("interrupted", "down")
         yield SequenceLine(state, word, f"{names.get(name, name)} {what} pods leave {when}")
     if len(listed) > _LISTED:
-        yield SequenceLine("interrupted", "degraded", f"{len(listed) - _LISTED} more applications for a time")
+        yield SequenceLine("interrupted", "degraded", f"{len(listed) - _LISTED} more applications are degraded or interrupted for a time")
 
 
 def _pending_lines(replicas: Sequence[UpgradedReplica]) -> Iterator[SequenceLine]:
@@ -208,8 +208,8 @@ def _settling_words(effect: DescheduleEffect) -> str:
     number = len(effect.rounds)
     if effect.repeats is not None:
         length = number - effect.repeats
-        every = "each run" if length == 1 else f"{length} runs"
-        return f"{every} {'evicts' if length == 1 else 'evict'} the same pods again, and after that all pods run where they ran before"
+        repeated = "each run evicts" if length == 1 else f"every {length} runs evict"
+        return f"{repeated} the same pods again, and then all pods run where they ran before"
     if not effect.settled:
         return f"it still evicts pods after {pluralize(number, 'run')}"
     return "it evicts no pod" if not number else f"after {pluralize(number, 'run')} it evicts no further pod"
