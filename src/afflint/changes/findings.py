@@ -1,4 +1,4 @@
-"""Compares the findings of two states by their identity: what is new, what is fixed, and what is only in another place."""
+"""Compares the findings of two sides by their identity: what is new, what is fixed, and what is only in another place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_RENAMES: Mapping[str, str] = {}
 
 
 def compare(base: Sequence[Finding], head: Sequence[Finding], renamed: Mapping[str, str] = _NO_RENAMES) -> FindingChanges:
-    """Match the findings of two states. ``renamed`` has the names in the head of files that have the same content under another name.
+    """Match the findings of two sides. ``renamed`` has the names in the head of files that have the same content under another name.
 
     Findings are the same if their identity and their file are, or if their identity is, their object has a name, and neither is matched by
     a finding in its own file.

@@ -1,7 +1,7 @@
-"""Compares where the workloads of two states run: what holds for every order of scheduling, and what holds in each of several orders.
+"""Compares where the workloads of two sides run: what holds for every order of scheduling, and what holds in each of several orders.
 
 One schedule is only an example, and two examples differ although nothing has changed. So an effect is reported only if it follows from
-proofs (``ScheduleBounds``), or if it is so in every schedule that is tried and in none of the other state. The schedules are those of
+proofs (``ScheduleBounds``), or if it is so in every schedule that is tried and in none of the other side. The schedules are those of
 the order of the manifests, and of orders that depend only on the names of the workloads.
 """
 
@@ -52,7 +52,7 @@ _HERE = Workers()
 
 
 def placement_changes(base: PlaceInputs, head: PlaceInputs, notes: Sequence[str] = (), workers: Workers = _HERE) -> PlacementChanges:
-    """Return how the placement of each workload differs between two states. ``workers`` try the orders of scheduling."""
+    """Return how the placement of each workload differs between two sides. ``workers`` try the orders of scheduling."""
     before, after = _PlacedSide(base), _PlacedSide(head)
     nodes, pools = len(head.simulation_input.nodes), len(head.classes)
     counts = [pluralize(number, noun) for number, noun in ((nodes, "node"), (pools, "node pool")) if number]
@@ -70,7 +70,7 @@ def placement_changes(base: PlaceInputs, head: PlaceInputs, notes: Sequence[str]
 
 
 def _is_same(before: _PlacedSide, after: _PlacedSide) -> bool:
-    """Return whether the simulations of both states have the same input, whatever the order of the manifests and their files."""
+    """Return whether the simulations of both sides have the same input, whatever the order of the manifests and their files."""
     one, other = before.given, after.given
     return (
         one.inventory.storage == other.inventory.storage
@@ -111,7 +111,7 @@ class Sample(NamedTuple):
 
 
 class _Trial:
-    """One schedule of all workloads of a state, and what failures and drains do to it; computed on first use."""
+    """One schedule of all workloads of a side, and what failures and drains do to it; computed on first use."""
 
     def __init__(self, inputs: PlaceInputs, inventory: Inventory, pod_sources: Sequence[PodSource]) -> None:
         self._inputs = inputs
@@ -194,7 +194,7 @@ def _worst(failures: Sequence[tuple[str, Mapping[str, Outcome]]], key: str) -> t
 
 
 class _PlacedSide:
-    """A state, with what is computed about all of its workloads."""
+    """A side, with what is computed about all of its workloads."""
 
     def __init__(self, inputs: PlaceInputs) -> None:
         self.inputs = inputs
@@ -486,7 +486,7 @@ class _PlacementComparison:
             yield PlacementEffect(text, "worse")
 
     def _facts(self, side: _PlacedSide, key: str) -> dict[str, Any]:
-        """Return what is known of a workload in a state, as plain data."""
+        """Return what is known of a workload on a side, as plain data."""
         requirements = side.requirements(key)
         facts: dict[str, Any] = {
             "replicas": None if requirements.daemon else requirements.replicas,
