@@ -65,7 +65,7 @@ class NodeLifecycle:
         table = state.cluster.table
         state.cluster = state.cluster.changed([unreachable(table.nodes[table.numbers[node]]) for node in nodes])
         state.mark_unavailable(nodes)
-        deleted, recreated, ended = self.sorted(nodes, displaced)
+        deleted, recreated, ended = self.sort_displaced(nodes, displaced)
         for pod in displaced:
             if pod.key in ended:
                 state.replace(pod, where[pod.key], ended[pod.key])
@@ -100,24 +100,20 @@ class NodeLifecycle:
         exclusive = self._index.schedule.exclusive
         return _FORCED_DETACH if any(isinstance(each, PodClaim) and each.key in exclusive for each in pod.volumes) else 0
 
-    def sorted(self, nodes: Sequence[str], displaced: Sequence[Pod]) -> Displaced:
+    def sort_displaced(self, nodes: Sequence[str], displaced: Sequence[Pod]) -> Displaced:
         """Sort the pods on failed nodes by what happens to them, without the pods of DaemonSets, which stay on their nodes."""
         suspended, where = self._zones.suspended(nodes), self._index.where
-        found = Displaced([], {}, {})
+        deleted: list[Pod] = []
+        staying: dict[PodKey, ReplicaEnd] = {}
         for pod in displaced:
-            if self._index.is_tied(pod):
-                continue
-            zone = suspended.get(where[pod.key])
-            if zone is not None or pod.toleration_seconds is None:
-                found.ended[pod.key] = ReplicaEnd("stays", zone or OUTSTAYS)
-                continue
-            found.deleted.append(pod)
-            end = self._index.end_of(pod, remains=True)
-            if end is None:
-                found.recreated[pod.key] = pod
-            else:
-                found.ended[pod.key] = end
-        return found
+            if not self._index.is_tied(pod):
+                zone = suspended.get(where[pod.key])
+                if zone is not None or pod.toleration_seconds is None:
+                    staying[pod.key] = ReplicaEnd("stays", zone or OUTSTAYS)
+                else:
+                    deleted.append(pod)
+        recreated, ended = self._index.sort_displaced(deleted, remain=True)
+        return Displaced(deleted, recreated, {**staying, **ended})
 
     def notes(self, nodes: Sequence[str]) -> tuple[str, ...]:
         """Return what a failure does to the cluster as a whole."""

@@ -91,13 +91,16 @@ class ScheduleIndex:
             return ReplicaEnd("held", HELD)
         return ReplicaEnd("waits", f"its spec.nodeName is {pinned}") if pinned else None
 
-    def sorted(self, pods: Iterable[Pod]) -> tuple[dict[PodKey, Pod], dict[PodKey, ReplicaEnd]]:
-        """Return the pods that are recreated once they are gone, and those that are not, without those that belong to their nodes."""
+    def sort_displaced(self, pods: Iterable[Pod], *, remain: bool = False) -> tuple[dict[PodKey, Pod], dict[PodKey, ReplicaEnd]]:
+        """Return the pods that are recreated once they are gone, and those that are not, without those that belong to their nodes.
+
+        ``remain``: their objects exist until their nodes recover or are removed.
+        """
         recreated: dict[PodKey, Pod] = {}
         ended: dict[PodKey, ReplicaEnd] = {}
         for pod in pods:
             if not self.is_tied(pod):
-                end = self.end_of(pod)
+                end = self.end_of(pod, remains=remain)
                 if end is None:
                     recreated[pod.key] = pod
                 else:

@@ -69,7 +69,7 @@ class Shortfalls:
         if self._schedule_index.held:
             return None
         displaced = self.displaced(failure)
-        recreated, ended = self._schedule_index.sorted(displaced)
+        recreated, ended = self._schedule_index.sort_displaced(displaced)
 
         @contextmanager
         def gone() -> Iterator[None]:
@@ -84,7 +84,7 @@ class Shortfalls:
 
     def _certainly_lost(self, failure: Disruption) -> Missing | None:
         displaced = self.displaced(failure)
-        deleted, recreated, ended = self._nodes.sorted(failure.nodes, displaced)
+        deleted, recreated, ended = self._nodes.sort_displaced(failure.nodes, displaced)
         if len(self._nodes.batches(failure.nodes, deleted)) > 1:
             return None
         names = {pod.key for pod in deleted}
