@@ -112,8 +112,10 @@ def test_a_failure_marks_what_it_takes_and_what_it_brings() -> None:
         name for classes, name in re.findall(r'<li class="(node[^"]*)"><span class="name">([^<]*)', text) if "l1" in classes.split()
     )
     assert taken == ["fast-1", "fast-2", "fast-3"], nodes
-    came = re.findall(r'<li class="came when a1"><a [^>]*><b [^>]*>OC</b><span>([^<]*)</span></a> <span class="moved">([^<]*)</span>', text)
-    assert came == [("oven-cache-2", "from fast-3"), ("oven-cache-1", "from fast-2")]
+    arrivals = re.findall(
+        r'<li class="arrival when a1"><a [^>]*><b [^>]*>OC</b><span>([^<]*)</span></a> <span class="moved">([^<]*)</span>', text
+    )
+    assert arrivals == [("oven-cache-2", "from fast-3"), ("oven-cache-1", "from fast-2")]
     assert '<span class="moved when a1">to plain-2</span>' in text
     assert text.count('<span class="moved when a1">Pending</span>') == 3
     style = text[: text.index("</style>")]

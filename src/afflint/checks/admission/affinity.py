@@ -261,10 +261,10 @@ def _repeated_keys(workload: Workload, item: ConstraintItem | PodTerm, target: T
     in_selector, in_keys = Counter(selected), Counter(keys)
     first = {key: index for index, key in reversed([*enumerate(keys)])}
     for key, index in first.items():
-        standing, added = in_selector[key], in_keys[key] if key in pod_labels else 0
-        if standing + added > (1 if merged else 0):
-            found = Match((*item.path, "matchLabelKeys", index), *_repetition(key, standing))
-            yield with_rejection_note(found, merged and standing < 2 and workload.kind.name != "Pod")
+        times, added = in_selector[key], in_keys[key] if key in pod_labels else 0
+        if times + added > (1 if merged else 0):
+            found = Match((*item.path, "matchLabelKeys", index), *_repetition(key, times))
+            yield with_rejection_note(found, merged and times < 2 and workload.kind.name != "Pod")
 
 
 def _selected_keys(selector: dict[str, Any]) -> Iterator[str]:
@@ -275,8 +275,8 @@ def _selected_keys(selector: dict[str, Any]) -> Iterator[str]:
             yield key
 
 
-def _repetition(key: str, standing: int) -> tuple[str, str]:
-    if not standing:
+def _repetition(key: str, times: int) -> tuple[str, str]:
+    if not times:
         return f"{quoted(key)} is in matchLabelKeys more than once", "List the key once."
-    where = "in matchLabelKeys, and twice in the labelSelector" if standing > 1 else "in both matchLabelKeys and the labelSelector"
+    where = "in matchLabelKeys, and twice in the labelSelector" if times > 1 else "in both matchLabelKeys and the labelSelector"
     return f"{quoted(key)} is {where}", "Use the key once, either in the labelSelector or in matchLabelKeys."

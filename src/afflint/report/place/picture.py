@@ -289,7 +289,7 @@ def _node(scene: Scene, node: NodeRow) -> Iterator[str]:
             yield f"<li>{_chip(scene, key, pod, short=scene.dense)}{_departures(scene, key, pod)}</li>"
         for loss, key, pod, source in arrivals:
             moved = "" if scene.dense else f' <span class="moved">from {scene.node(source)}</span>'
-            yield f'<li class="came when a{loss}">{_chip(scene, key, pod, short=scene.dense)}{moved}</li>'
+            yield f'<li class="arrival when a{loss}">{_chip(scene, key, pod, short=scene.dense)}{moved}</li>'
         yield "</ul>"
     yield "</li>\n"
 
@@ -365,7 +365,7 @@ def _key(scene: Scene) -> Iterator[str]:
         "dashed box: cordoned or tainted": any(node.cordoned or node.taints for node in scene.plan.nodes),
         f"grey box: node {_done(scene)}": bool(scene.losses),
         f'<span class="was">{chip}</span> pale and dashed: replica before the disruption': bool(scene.losses and scene.pods),
-        f'<span class="came">{chip}</span> double outline: replica after the disruption': bool(scene.arrivals),
+        f'<span class="arrival">{chip}</span> double outline: replica after the disruption': bool(scene.arrivals),
         f"node names are shortened: <code>{shown(short)}</code> is <code>{shown(whole)}</code>": whole != short,
     }
     if any(signs.values()):
