@@ -71,6 +71,17 @@ def test_a_list_names_nodes_only(asked: str, message: str) -> None:
     assert str(refused.value) == message
 
 
+def test_a_drain_that_stops_keeps_no_other_drain_from_its_nodes() -> None:
+    web = pod_source("web", replicas=1, nodeSelector={ZONE: "a"})
+    api = pod_source("api", replicas=1, nodeSelector={ZONE: "b"})
+    nodes = zoned(a1="a", b1="b", b2="b")
+    (running,) = [each.replicas[0].node for each in planned(nodes, [web, api]).workloads if each.name == "api"]
+    asked = ["a1", str(running)]
+    one, two = (combined(nodes, [web, api], budget(minAvailable=1), drain=each) for each in ([",".join(asked)], asked))
+    assert ([each.node for each in one.blocked], moves(one)) == (["a1"], [])
+    assert ([each.node for each in two.blocked], len(moves(two))) == (["a1"], 1)
+
+
 def test_the_order_of_nodes_decides_whether_a_drain_completes() -> None:
     """As recorded: with a1 first, the replacement of web-0 waits for zone a, and the budget then keeps web-1 on b1."""
     nodes = zoned(a1="a", b1="b", b2="b", b3="b")

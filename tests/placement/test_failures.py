@@ -94,10 +94,14 @@ def test_pods_of_a_daemon_set_vanish_with_their_node() -> None:
     assert (loss.moves, loss.outcomes) == ((), {})
 
 
-def test_a_daemon_set_is_dead_when_its_last_node_is() -> None:
+@pytest.mark.parametrize(("action", "expected"), [("lose", "dead"), ("remove", "dead"), ("drain", None)])
+def test_a_daemon_set_is_dead_when_its_last_node_is(action: str, expected: str | None) -> None:
     nodes = [node("n1", {"pool": "gpu"}), node("n2")]
-    (loss,) = losses(nodes, [pod_source("agent", "DaemonSet", nodeSelector={"pool": "gpu"})], "n1")
-    assert outcomes(loss) == {"agent": "dead"}
+    sources = [pod_source("agent", "DaemonSet", nodeSelector={"pool": "gpu"})]
+    (loss,) = make_plan(inventory(nodes), sources, asked=DisruptionRequest(**{action: ["n1"]})).losses
+    removed = loss.removed or loss
+    assert [outcomes(each).get("agent") for each in (loss, removed)] == [expected] * 2
+    assert (removed is not loss) == (action == "lose")
 
 
 def test_a_pod_without_a_controller_is_not_recreated() -> None:

@@ -392,7 +392,7 @@ def test_a_failure_leaves_those_without_a_place_that_no_node_has_room_for() -> N
     big, small = pod_source("big", replicas=2, containers=[container(cpu="1500m")]), pod_source("small", containers=[container(cpu="500m")])
     schedule = build_schedule(inventory(nodes, resources=True), [big, small])
     (failure,) = failures(schedule.before, "n1")
-    loss = scenarios_of(ScheduleIndex(schedule)).remove(failure)
+    loss = scenarios_of(ScheduleIndex(schedule)).effect_of("remove", *failure)
     assert [(move.pod, move.target, move.why) for move in loss.moves] == [
         ("big-0", None, "1 node has insufficient CPU"),
         ("small-0", "n2", ""),
@@ -411,7 +411,7 @@ def test_a_pending_pod_is_not_taken_for_a_larger_one_like_it() -> None:
     assert [len(placed.pending) for placed in schedule.workloads] == [0, 1, 1]
     # Beside the anchor on its new node there is room for both of the small ones, though for none of the big ones.
     (failure,) = failures(schedule.before, "n1")
-    outcomes = scenarios_of(ScheduleIndex(schedule)).remove(failure).outcomes
+    outcomes = scenarios_of(ScheduleIndex(schedule)).effect_of("remove", *failure).outcomes
     assert outcomes == dict.fromkeys(("ReplicaSet default/anchor", "ReplicaSet default/small"), "interrupted")
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from afflint.controllers.pod_source import PodSource
 from afflint.placement.failures import Disruption, failures
+from afflint.placement.plan import Action
 from afflint.placement.rejections import Rejections
 from afflint.placement.scenarios import Scenarios, scenarios_of
 from afflint.placement.schedule import Schedule, build_schedule
@@ -70,10 +71,9 @@ def schedules(draw: st.DrawFn) -> Schedule:
     return build_schedule(inventory(nodes, pods=running, resources=draw(st.booleans())), pod_sources)
 
 
-def simulated(schedule: Schedule, failure: Disruption, action: str) -> dict[str, int]:
+def simulated(schedule: Schedule, failure: Disruption, action: Action) -> dict[str, int]:
     """How many replicas of each workload lack a node when everything is simulated."""
-    scenarios = scenarios_of(ScheduleIndex(schedule))
-    loss = scenarios.remove(failure) if action == "remove" else scenarios.fail(failure)
+    loss = scenarios_of(ScheduleIndex(schedule)).effect_of(action, *failure)
     return Counter(move.workload for move in loss.moves if move.target is None and move.fate not in ("off", "gone"))
 
 
@@ -129,7 +129,6 @@ def test_common_workloads_on_many_nodes_are_not_simulated(monkeypatch: pytest.Mo
     schedule = build_schedule(inventory(THIRTY), [pod_source("web", replicas=3, **more), pod_source("db", "StatefulSet", replicas=3)])
     single = failures(schedule.before, "each:node")
     expected = [(simulated(schedule, each, "remove"), simulated(schedule, each, "lose")) for each in single]
-    monkeypatch.delattr(Scenarios, "remove")
-    monkeypatch.delattr(Scenarios, "fail")
+    monkeypatch.delattr(Scenarios, "effect_of")
     shortfalls = Shortfalls(ScheduleIndex(schedule))
     assert [(shortfalls.removed(each), shortfalls.lost(each)) for each in single] == expected

@@ -132,15 +132,15 @@ class _Trial:
     @cached_property
     def _failures(self) -> dict[str, list[tuple[str, Mapping[str, Outcome]]]]:
         """What each failure of a zone and of a node does to the workloads."""
-        fail = self._scenarios.fail
-        return {word: [(each.what, fail(each).outcomes) for each in found] for word, found in _failing(self.schedule).items()}
+        effect_of = self._scenarios.effect_of
+        return {word: [(each.what, effect_of("lose", *each).outcomes) for each in found] for word, found in _failing(self.schedule).items()}
 
     @cached_property
     def _blocked(self) -> dict[str, list[tuple[str, str]]]:
         """The nodes whose drain each workload blocks, with the reasons."""
         found: dict[str, list[tuple[str, str]]] = {}
         for node in self.schedule.before.nodes:
-            for each in self._scenarios.drain(Disruption(node, (node,))).blocked:
+            for each in self._scenarios.effect_of("drain", node, (node,)).blocked:
                 found.setdefault(each.workload, []).append((node, each.why))
         return found
 

@@ -166,7 +166,7 @@ class ClusterView:
     def loss_of(self, failure: Disruption) -> DisruptionEffect:
         """Return the effect of a failure until the nodes recover or are removed, as in `place --lose`."""
         if failure not in self._lost:
-            self._lost[failure] = self._scenarios.fail(failure)
+            self._lost[failure] = self._scenarios.effect_of("lose", *failure)
         return self._lost[failure]
 
     @cached_property

@@ -2,6 +2,7 @@
 
 An autoscaler acts on Pending pods, and creates a node in a pool whose nodes could take such a pod (FAQ of cluster-autoscaler).
 Which of several pools it scales is up to the autoscaler: here it is the first that can, in the order of the files.
+Each round schedules all pods again, instead of those that are Pending in a `ClusterState`: a plan is one schedule on all of its nodes.
 """
 
 from __future__ import annotations

@@ -26,6 +26,22 @@ def cordoned(node: Node) -> Node:
     return node._replace(unschedulable=True, taints=taints)
 
 
+def drain(state: ClusterState, nodes: Sequence[str]) -> None:
+    """Cordon nodes, then evict their pods, one node after another, until a node keeps some."""
+    evictor = Drain(state)
+    evictor.cordon(nodes)
+    for number, node in enumerate(nodes):
+        stuck = evictor.empty((node,))
+        state.blocked += stuck
+        # kubectl continues with the next node if it cannot drain one, and waits for pods whose eviction it retries.
+        if not all(each.refused for each in stuck):
+            after = nodes[number + 1 :]
+            if after:
+                are = "node is" if len(after) == 1 else "nodes are"
+                state.notes.append(f"the drain stops at {node}: {len(after)} further {are} only cordoned")
+            break
+
+
 class Drain:
     """Empties nodes of a cluster. With ``force``, pods without a controller are evicted, too."""
 
@@ -34,20 +50,6 @@ class Drain:
         self._force = force
         self._lingering: dict[PodKey, tuple[Pod, str]] = {}
         """The pods that were evicted from a node that is unavailable, where nothing ends them."""
-
-    def drain(self, nodes: Sequence[str]) -> None:
-        """Cordon the nodes, then evict their pods, one node after another, until a node keeps some."""
-        self.cordon(nodes)
-        for number, node in enumerate(nodes):
-            stuck = self.empty((node,))
-            self._state.blocked += stuck
-            # kubectl continues with the next node if it cannot drain one, and waits for pods whose eviction it retries.
-            if not all(each.refused for each in stuck):
-                after = nodes[number + 1 :]
-                if after:
-                    are = "node is" if len(after) == 1 else "nodes are"
-                    self._state.notes.append(f"the drain stops at {node}: {len(after)} further {are} only cordoned")
-                break
 
     def cordon(self, nodes: Iterable[str]) -> None:
         """Cordon nodes."""

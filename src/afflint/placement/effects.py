@@ -15,11 +15,8 @@ if TYPE_CHECKING:
     from afflint.scheduler.preemption import Victim
 
 
-def effect(state: ClusterState, what: str, nodes: Sequence[str], action: Action, down: frozenset[str] = frozenset()) -> DisruptionEffect:
-    """Return the effect of all that happened so far.
-
-    ``what`` and ``nodes`` say what is disrupted. ``down`` are the nodes whose DaemonSet pods stop.
-    """
+def effect(state: ClusterState, what: str, nodes: Sequence[str], action: Action) -> DisruptionEffect:
+    """Return the effect of all that happened so far. ``what`` and ``nodes`` say what is disrupted."""
     moves = _moves(state)
     running = state.schedule_index.running_again(state.cluster, state.placed)
     by_workload: dict[str, list[ReplicaMove]] = {}
@@ -28,6 +25,7 @@ def effect(state: ClusterState, what: str, nodes: Sequence[str], action: Action,
     placed = state.schedule_index.by_key
     left = {key: _left(placed[key], each, running) for key, each in by_workload.items()}
     outcomes = {key: _outcome(len(placed[key].running), number, gap=key in state.gaps) for key, number in left.items()}
+    down = {event.node for event in state.log if event.what in ("unreachable", "removed")}
     outcomes.update({key: "dead" for key, on in state.schedule_index.daemons.items() if on <= down and key not in by_workload})
     return DisruptionEffect(
         what,

@@ -169,7 +169,7 @@ def failure_effects(schedule: Schedule, placed: PlacedWorkload) -> Failures:
     scenarios, key, running = scenarios_of(ScheduleIndex(schedule)), placed.pod_source.key, len(placed.running)
     effects = []
     for failure in found:
-        lost = scenarios.lose(failure)
+        lost = scenarios.lose(*failure)
         outcome = lost.outcomes.get(key, "survives")
         why = next((move.why for move in lost.moves if move.workload == key and move.target is None and move.why), "")
         after = lost.removed.outcomes.get(key, "survives") if lost.removed is not None else outcome

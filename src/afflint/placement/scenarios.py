@@ -5,18 +5,18 @@ A failure during maintenance is the common case of several stages: what survives
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, product
 
 from afflint.findings.errors import UserError
-from afflint.placement import pod_garbage
 from afflint.placement.cluster_state import ClusterState
-from afflint.placement.draining import Drain
+from afflint.placement.draining import drain
 from afflint.placement.effects import effect
 from afflint.placement.evictions import Evictions
-from afflint.placement.failures import Disruption, failures
+from afflint.placement.failures import failures
 from afflint.placement.node_lifecycle import NodeLifecycle
 from afflint.placement.plan import Action, DisruptionEffect, Stage
+from afflint.placement.pod_garbage import remove
 from afflint.placement.schedule_index import ScheduleIndex
 from afflint.scheduler.cluster import Cluster
 
@@ -58,62 +58,43 @@ def _without_repeats(stages: Iterable[Stage]) -> tuple[Stage, ...]:
 
 
 class Scenarios:
-    """The scenarios that are simulated on one schedule."""
+    """The scenarios that are simulated on one schedule.
+
+    A scenario is a list of events, and each event has a controller. Events have no times: all that a controller does ends before the
+    next event, because a drain waits without a time limit. Only the deletions after a failure have times, and `NodeLifecycle` orders these.
+    """
 
     def __init__(self, evictions: Evictions) -> None:
         self._evictions = evictions
-        self._nodes = NodeLifecycle(evictions.schedule_index)
+        self._controllers: Mapping[Action, Callable[[ClusterState, Sequence[str]], None]] = {
+            "lose": NodeLifecycle(evictions.schedule_index).fail,
+            "drain": drain,
+            "remove": remove,
+        }
 
     def simulate(self, disruption: Stage | tuple[Stage, ...]) -> DisruptionEffect:
-        """Simulate one disruption, or several of them as stages of one."""
-        if not isinstance(disruption, Stage):
-            return self._together(disruption)
-        by_action = {"lose": self.lose, "drain": self.drain, "remove": self.remove}
-        return by_action[disruption.action](Disruption(disruption.what, disruption.nodes))
-
-    def _together(self, stages: Sequence[Stage]) -> DisruptionEffect:
-        """Simulate the stages, each in the state that the one before it leaves. Nodes that fail do so at the same time."""
+        """Simulate one disruption, or several as stages of one, each in the state that the one before it leaves."""
+        if isinstance(disruption, Stage):
+            return self.lose(disruption.what, disruption.nodes) if disruption.action == "lose" else self.effect_of(*disruption)
         state = ClusterState(self._evictions)
-        lost = _nodes_of(stages, "lose")
-        if lost:
-            self._nodes.fail(state, lost)
-        for stage in stages:
-            if stage.action == "drain":
-                Drain(state).drain(stage.nodes)
-        removed = _nodes_of(stages, "remove")
-        if removed:
-            pod_garbage.remove(state, removed)
-        what = "; ".join(f"{stage.action} {stage.what}" for stage in stages)
-        return effect(state, what, _nodes_of(stages), "together", frozenset((*lost, *removed)))._replace(stages=tuple(stages))
+        for action, nodes in _events(disruption):
+            self._controllers[action](state, nodes)
+        what = "; ".join(f"{stage.action} {stage.what}" for stage in disruption)
+        return effect(state, what, _nodes_of(disruption), "together")._replace(stages=disruption)
 
-    def lose(self, failure: Disruption) -> DisruptionEffect:
+    def lose(self, what: str, nodes: Sequence[str]) -> DisruptionEffect:
         """Simulate the failure of nodes, and their removal after it."""
         state = ClusterState(self._evictions)
-        lost = self._fail(state, failure)
-        if not (lost.moves or lost.outcomes):
-            return lost
-        pod_garbage.remove(state, failure.nodes)
-        return lost._replace(removed=effect(state, failure.what, failure.nodes, "remove", frozenset(failure.nodes)))
+        lost = self._next(state, "lose", what, nodes)
+        return lost._replace(removed=self._next(state, "remove", what, nodes)) if lost.moves or lost.outcomes else lost
 
-    def fail(self, failure: Disruption) -> DisruptionEffect:
-        """Simulate the failure of nodes until they recover or are removed."""
-        return self._fail(ClusterState(self._evictions), failure)
+    def effect_of(self, action: Action, what: str, nodes: Sequence[str]) -> DisruptionEffect:
+        """Simulate one event: a failure until the nodes recover or are removed, a drain, or a removal."""
+        return self._next(ClusterState(self._evictions), action, what, nodes)
 
-    def drain(self, disruption: Disruption) -> DisruptionEffect:
-        """Simulate a drain: whether it completes, and what happens to the pods."""
-        state = ClusterState(self._evictions)
-        Drain(state).drain(disruption.nodes)
-        return effect(state, disruption.what, disruption.nodes, "drain")
-
-    def remove(self, disruption: Disruption) -> DisruptionEffect:
-        """Simulate the removal of nodes."""
-        state = ClusterState(self._evictions)
-        pod_garbage.remove(state, disruption.nodes)
-        return effect(state, disruption.what, disruption.nodes, "remove", frozenset(disruption.nodes))
-
-    def _fail(self, state: ClusterState, failure: Disruption) -> DisruptionEffect:
-        self._nodes.fail(state, failure.nodes)
-        return effect(state, failure.what, failure.nodes, "lose", frozenset(failure.nodes))
+    def _next(self, state: ClusterState, action: Action, what: str, nodes: Sequence[str]) -> DisruptionEffect:
+        self._controllers[action](state, nodes)
+        return effect(state, what, nodes, action)
 
 
 def scenarios_of(schedule_index: ScheduleIndex) -> Scenarios:
@@ -121,6 +102,15 @@ def scenarios_of(schedule_index: ScheduleIndex) -> Scenarios:
     return Scenarios(Evictions(schedule_index))
 
 
-def _nodes_of(stages: Iterable[Stage], action: Action | None = None) -> tuple[str, ...]:
-    """Return the nodes of all stages, or of those with one action, each once."""
-    return tuple(dict.fromkeys(node for stage in stages if action in (None, stage.action) for node in stage.nodes))
+def _events(stages: Iterable[Stage]) -> Iterator[tuple[Action, tuple[str, ...]]]:
+    """Yield what happens to which nodes. Those that fail do so at the same time, as do those that are removed."""
+    for action, several in groupby(stages, key=lambda stage: stage.action):
+        if action == "drain":
+            yield from ((action, stage.nodes) for stage in several)
+        else:
+            yield action, _nodes_of(several)
+
+
+def _nodes_of(stages: Iterable[Stage]) -> tuple[str, ...]:
+    """Return the nodes of all stages, each once."""
+    return tuple(dict.fromkeys(node for stage in stages for node in stage.nodes))

@@ -14,7 +14,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import matches
 from afflint.placement.failures import Disruption
 from afflint.placement.node_lifecycle import NodeLifecycle
-from afflint.placement.plan import DisruptionEffect, ReplicaMove
+from afflint.placement.plan import Action, DisruptionEffect, ReplicaMove
 from afflint.placement.scenarios import scenarios_of
 from afflint.placement.schedule_index import ReplicaEnd, ScheduleIndex, terminating
 from afflint.scheduler.cluster import Cluster
@@ -32,7 +32,7 @@ class Shortfalls:
     def __init__(self, schedule_index: ScheduleIndex) -> None:
         self._schedule_index = schedule_index
         self._scenarios, self._nodes = scenarios_of(schedule_index), NodeLifecycle(schedule_index)
-        self._simulated: dict[tuple[str, Disruption], dict[str, list[ReplicaMove]]] = {}
+        self._simulated: dict[tuple[Action, Disruption], dict[str, list[ReplicaMove]]] = {}
         self._widths: dict[str, int] = {}
         self._rooms: dict[object, int | None] = {}
         cluster = schedule_index.schedule.cluster
@@ -55,12 +55,11 @@ class Shortfalls:
         certain = self._certainly_lost(failure)
         return certain if certain is not None else _counted(self.moves(failure, "lose"))
 
-    def moves(self, failure: Disruption, action: str) -> dict[str, list[ReplicaMove]]:
+    def moves(self, failure: Disruption, action: Action) -> dict[str, list[ReplicaMove]]:
         """Return by workload key the replicas that cannot be scheduled in a simulation."""
         asked = action, failure
         if asked not in self._simulated:
-            simulate = self._scenarios.remove if action == "remove" else self._scenarios.fail
-            self._simulated[asked] = _missing(simulate(failure))
+            self._simulated[asked] = _missing(self._scenarios.effect_of(action, *failure))
         return self._simulated[asked]
 
     # --- what is certain -----------------------------------------------------------------------------------------------
