@@ -108,7 +108,7 @@ def test_a_rollout_ends_as_one_of_its_outcomes(ties: str) -> None:
 def plan_of(case: Object, event: Object, before: Sequence[Object], nodes: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> Plan:
     given = inputs(case["nodes"], case["manifests"], before).simulation_input
     # `--drain` takes one node or a label; the recording names the nodes.
-    monkeypatch.setattr("afflint.placement.planner.failures", lambda _cluster, _asked: [Disruption("these nodes", tuple(nodes))])
+    monkeypatch.setattr("afflint.placement.scenarios.failures", lambda _cluster, _asked: [Disruption("these nodes", tuple(nodes))])
     asked = NOTHING._replace(**{event["do"]: ("these",)})
     return make_plan(given.inventory, given.pod_sources, asked=asked, budgets=given.budgets, evictions=given.evictions)
 
