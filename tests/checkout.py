@@ -1,7 +1,5 @@
 """The checkout as a stranger gets it: a copy without what work leaves behind, and an environment without our settings."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

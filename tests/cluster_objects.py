@@ -1,7 +1,5 @@
 """Short forms of the objects that clusters are made of, for the tests of scheduler, controllers and plans."""
 
-from __future__ import annotations
-
 from typing import Any
 
 HOST = "kubernetes.io/hostname"

@@ -1,7 +1,5 @@
 """The command line as tests run it: in this process, which is fast, or in one of its own."""
 
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The text of a Deployment, for tests that need one with a few fields of its own."""
 
-from __future__ import annotations
-
 CONTAINERS = 'containers: [{name: web, image: "nginx:1.27"}]'
 
 

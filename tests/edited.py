@@ -1,7 +1,5 @@
 """Makes the edits that findings offer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

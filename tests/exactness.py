@@ -3,8 +3,6 @@
 With ``AFFLINT_WRITE_FIGURES=1`` they write it. The last column but one is that of all recorded answers, the last that of the sample.
 """
 
-from __future__ import annotations
-
 import os
 import re
 

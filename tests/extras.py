@@ -1,7 +1,5 @@
 """What tests need that comes with an extra of the package: without it they skip, and say so."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import pytest

@@ -1,7 +1,5 @@
 """Fixes a manifest written in a test, as `--fix --unsafe-fixes` would."""
 
-from __future__ import annotations
-
 import textwrap
 
 from afflint.checks.registry import rules

@@ -1,7 +1,5 @@
 """A Git repository that a test makes commit by commit, without the configuration of the user."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """How much more work more input makes, as a ratio or in calls: neither depends on how busy the machine is, as seconds would."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import time

@@ -1,7 +1,5 @@
 """A folder whose Python modules have the names of those that afflint imports: running one of them leaves a trace."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lints manifests written in a test: a run over a few files, with what it finds as short lines."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """Recorded runs of a living control plane, and what `afflint place` says from the state that each of them began with."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache

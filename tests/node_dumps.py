@@ -3,8 +3,6 @@
 Each cluster has three workers in as many zones where its nodes have zones, and a control plane where its nodes are listed.
 """
 
-from __future__ import annotations
-
 import json
 
 from cluster_objects import HOST, ZONE, Object, taint

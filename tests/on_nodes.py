@@ -1,7 +1,5 @@
 """Lints manifests written in a test against nodes written in the test, with what one rule says as short lines."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Collection
 

@@ -1,7 +1,5 @@
 """Holds manifests written in a test to policies written in a test."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Generated clusters with their workloads, and random orders in which the scheduler and the controllers may act on them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The pages under rules/, and what a run reports for an example on one of them."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory

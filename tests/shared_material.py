@@ -1,7 +1,5 @@
 """The paths of recorded answers and real manifests next to the checkout, and of the sample of the answers inside it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -2,8 +2,6 @@
 a runner provides. What is expected of ``action.yml`` is the metadata syntax that GitHub documents for composite actions.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

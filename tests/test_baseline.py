@@ -1,7 +1,5 @@
 """A baseline keeps old findings silent by rule, object and field, whatever happens to the lines around them."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line: options, exit codes, one-line errors with the nearest known word, and where the reports go."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

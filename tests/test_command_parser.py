@@ -1,7 +1,5 @@
 """The parser of the command line reads tokens as click does, without importing it."""
 
-from __future__ import annotations
-
 import contextlib
 import typing
 from importlib import metadata

@@ -1,7 +1,5 @@
 """What shells complete, asked as they ask: the words so far in the environment, an answer a line (click's protocol), and in bash itself."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The image, as far as that goes without one: what is copied is enough for what is run, and what is run makes an afflint that works."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

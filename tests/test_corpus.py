@@ -1,7 +1,5 @@
 """A run over public manifests reports few infos, and recognises templates."""
 
-from __future__ import annotations
-
 import pytest
 from tools.generate.goldens import checked_corpus
 

@@ -1,7 +1,5 @@
 """`afflint diff`: what a change does to findings and placement, from Git objects, in every format."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`afflint place` confirms what `afflint diff` states, in both states: here over a short history, in `tools/` over real ones."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

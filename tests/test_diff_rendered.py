@@ -1,7 +1,5 @@
 """`afflint diff --render`: both sides are rendered, from Git objects, and what they create is compared."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

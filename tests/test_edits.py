@@ -1,7 +1,5 @@
 """The effect of symbolic edits on data, and edits that cannot be applied."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The examples: each mistake in the shop is found where it is, and the fixed shop is clean, whatever is looked for."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """`afflint check --fix`, `--unsafe-fixes` and `--diff`: what is written and what is not, what is said, and the exit codes."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """How the fixes of one file are made together: which wait for each other, which do harm, and what cannot be written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

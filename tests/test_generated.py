@@ -1,7 +1,5 @@
 """What is generated is up to date: rule pages, docs, the README, the schema and the goldens."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

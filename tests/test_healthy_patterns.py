@@ -3,8 +3,6 @@
 Every fixture here is a manifest that looks like a mistake and is none, or the other way round.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from linting import lint, places

@@ -3,8 +3,6 @@
 Every commit of the collection is in one of the tables, with the reason where there is nothing to find.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 The first test waits for pre-commit to build the hooks' environment, which needs the package index.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

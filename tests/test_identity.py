@@ -1,7 +1,5 @@
 """A finding is recognised again after its file has changed: by baselines, in GitLab and SARIF reports, and when fixes are made."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """`afflint init`: what a first configuration says of a repository, that it is valid, and that nothing is overwritten."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -1,7 +1,5 @@
 """The files by which other programs run afflint have the formats that these programs document, and do what they should."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

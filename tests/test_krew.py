@@ -4,8 +4,6 @@ The archive itself is built and started in tests/test_release.py. The rules are 
 https://github.com/kubernetes-sigs/krew/blob/master/internal/index/validation/validate.go.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import runpy

@@ -1,7 +1,5 @@
 """`kubectl afflint` with a kubectl that answers from files: which objects it asks for, and what comes of them."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Plain English stays plain: the words that docs/glossary.md says to avoid do not occur, and a class name means one thing."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

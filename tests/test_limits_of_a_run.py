@@ -1,7 +1,5 @@
 """Hostile input through the real command line, under a limit of memory: a finding at a place, and the rest of the run goes on."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`afflint mcp`: an agent calls its tools through the client of the protocol's own SDK, in a process as an agent starts it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The named tuples of afflint behave like those of ``typing``."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import typing

@@ -1,7 +1,5 @@
 """After a first run without findings, a person sees what to run next, and a program does not."""
 
-from __future__ import annotations
-
 import os
 import pty
 import subprocess

@@ -1,7 +1,5 @@
 """The generator of pages in docs/: files of the repository, and output of commands."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

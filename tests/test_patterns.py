@@ -1,7 +1,5 @@
 """Regular expressions of a repository are matched if that takes few steps, and named if not."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.findings.patterns import PatternError, matches_all, searches

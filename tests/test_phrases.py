@@ -1,7 +1,5 @@
 """Phrases of messages: values in backticks on one line, suggestions, lists of words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`afflint place`: what is placed where and what failures do, exit codes, reports, and complaints about inventories at their place."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`afflint place` with a dump of a cluster, as `kubectl get nodes,pods,... -A -o yaml` writes it: nothing else is needed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 The check reads the manifests and the plan. It shares no code with the simulation.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from itertools import permutations

@@ -1,7 +1,5 @@
 """`afflint place` with upgrades, the descheduler and combined disruptions: options, exit codes, and the objects that it reads for them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`afflint place` with volumes: where they are, which nodes can use them, and what failures and drains do to pods that need them."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Policies on the command line: what `check`, `rule` and `config` print about them, in every format that shows rules."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The commands of the README are run, and its snippets are tried."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

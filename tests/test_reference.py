@@ -1,7 +1,5 @@
 """The help of each command is complete, and short enough to read."""
 
-from __future__ import annotations
-
 import sys
 
 import click

@@ -3,8 +3,6 @@
 The last tests execute the steps of the release workflow that build: they need the package index, and npm for the extension.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

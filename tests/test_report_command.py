@@ -1,7 +1,5 @@
 """`afflint report`: who meets the policies and who does not, under rendering, exceptions and baselines; and its refusals."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

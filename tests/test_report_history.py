@@ -1,7 +1,5 @@
 """`afflint report --history`: which files it reads, when they were written, what has changed since, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

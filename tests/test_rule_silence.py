@@ -1,7 +1,5 @@
 """What rule pages list under "When it is silent" is true: the rule reports nothing, and the rule that the page names reports it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

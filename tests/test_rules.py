@@ -1,7 +1,5 @@
 """Every rule page is complete, agrees with its check, and its examples give exactly the findings that they mark."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

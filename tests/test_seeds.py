@@ -3,8 +3,6 @@
 Each row is one piece of advice: manifests that go against it, the finding they get, and the same manifests fixed, which get none.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pytest

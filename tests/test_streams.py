@@ -1,7 +1,5 @@
 """What goes to standard output: the same bytes on every system, where no person reads them."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,7 +1,5 @@
 """What others supply is named by its content: actions by their commit, images by their digest, packages by their hashes."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Comments and annotations that silence findings: what each form covers, and what is said about those that silence nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.findings.finding import Edit, Finding, Span

@@ -1,7 +1,5 @@
 """`afflint test`: examples of policies and rules, in pages and in files, are held to what they say."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

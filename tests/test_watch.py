@@ -1,7 +1,5 @@
 """``afflint check --watch``: a real process that checks again after real edits."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -3,8 +3,6 @@
 Building and installing needs the package index, once for all these tests.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

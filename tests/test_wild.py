@@ -1,7 +1,5 @@
 """docs/wild.md quotes findings, and links to the commits of the public manifests that it quotes."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

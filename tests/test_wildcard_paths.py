@@ -1,7 +1,5 @@
 """What a wildcard finds through a link that leads out of a tree: nothing, neither to read nor to write."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

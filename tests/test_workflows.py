@@ -3,8 +3,6 @@
 What is expected is the workflow syntax that GitHub documents.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

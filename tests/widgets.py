@@ -1,7 +1,5 @@
 """A kind that afflint knows only from its definition, and a resource of it with a mistake."""
 
-from __future__ import annotations
-
 DEFINITION = """\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

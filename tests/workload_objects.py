@@ -1,7 +1,5 @@
 """Workloads for the tests of pods and plans: YAML in, what their controllers make of them out; and the scenario of three tiers."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The benchmark is not part of the package: it is imported from the top of the checkout."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The comparison with other linters: those that are there, with their versions, on the same trees, as one Markdown table."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

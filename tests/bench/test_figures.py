@@ -1,7 +1,5 @@
 """The figures of the benchmark: ratios are taken round by round, and a bar is met up to its limit."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

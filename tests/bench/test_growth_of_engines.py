@@ -1,7 +1,5 @@
 """The growth of engines: exponents leave out the start of a process, and every part of an input grows with its size."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

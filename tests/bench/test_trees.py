@@ -1,7 +1,5 @@
 """The trees that the benchmark measures: the same bytes every time, of every kind, half of them constrained, and healthy."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

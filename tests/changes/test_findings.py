@@ -1,7 +1,5 @@
 """Findings that are new, fixed or moved: by the identity that baselines use, whatever their lines."""
 
-from __future__ import annotations
-
 from afflint.changes.findings import compare, without_silenced
 from afflint.findings.finding import Finding, ObjectRef, Span
 

@@ -1,7 +1,5 @@
 """Refs, commits and files of a Git repository, and what of its configuration has no effect."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `afflint diff` states about placement holds whatever the order in which the pods are scheduled: 100 orders do not refute it."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence

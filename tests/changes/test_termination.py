@@ -1,7 +1,5 @@
 """A run that is terminated leaves neither a copy of the repository nor a program behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

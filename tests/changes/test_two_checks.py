@@ -1,7 +1,5 @@
 """The findings of a comparison are those of two separate checks, of a checkout of each commit: reading files once loses nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The catalogue of charts, made by a script and never edited, and which chart a release refers to."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

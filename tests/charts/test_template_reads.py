@@ -1,7 +1,5 @@
 """Which values the templates of a chart cannot read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

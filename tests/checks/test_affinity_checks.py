@@ -1,7 +1,5 @@
 """Node affinity and topology keys that are accepted and cannot do what they are for: each check at its borders."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.findings.finding import Finding

@@ -1,7 +1,5 @@
 """Whatever the nodes and the workloads are, rules about nodes and placement end with findings, not with a fault."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What an autoscaler makes of the number of replicas, for rules about spreads, budgets, domains and drains, and for a plan."""
 
-from __future__ import annotations
-
 import pytest
 
 import linting

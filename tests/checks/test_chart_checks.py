@@ -1,7 +1,5 @@
 """Values of charts: places that the chart does not read, and selectors that miss its pods."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest

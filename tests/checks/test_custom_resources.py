@@ -1,7 +1,5 @@
 """Constraints in custom resources: found in the fields of each kind, and reported with the component that rejects them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Which profiles a KubeDescheduler may have, and which plugins a DeschedulerPolicy."""
 
-from __future__ import annotations
-
 import pytest
 
 from linting import findings_of, settings_of

@@ -1,7 +1,5 @@
 """`drain-blocked` without nodes: a budget that allows no eviction is known from the manifests alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from deployment_text import deployment

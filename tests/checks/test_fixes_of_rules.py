@@ -1,7 +1,5 @@
 """How the fixes of rules change manifests, in the style of the file, and where no fix is offered because the intention is unclear."""
 
-from __future__ import annotations
-
 import textwrap
 
 from fixed_text import becomes, fix_by_rule, stays

@@ -1,7 +1,5 @@
 """Pod affinities checked against all other manifests: pods that wait, that exclude each other, and terms that select no pod."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.checks.match import Target

@@ -1,7 +1,5 @@
 """The access modes of DataVolumes that name none: those that the Containerized Data Importer takes from the StorageClass."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

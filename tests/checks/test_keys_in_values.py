@@ -1,7 +1,5 @@
 """Keys of constraints where no schema describes them: in values of charts, in unknown kinds, in templates that only an operator reads."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest

@@ -1,7 +1,5 @@
 """What only KubeVirt does: each check at its borders."""
 
-from __future__ import annotations
-
 from linting import lint, messages_of, places
 
 VM = """\

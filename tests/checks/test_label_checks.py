@@ -1,7 +1,5 @@
 """Selectors and labels that are accepted and miss what they mean: each check at its borders."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 

@@ -1,7 +1,5 @@
 """MigrationPolicies of KubeVirt and NodeMaintenances: their fields, the virtual machines that they select, and the nodes that they name."""
 
-from __future__ import annotations
-
 import pytest
 
 import on_nodes

@@ -1,7 +1,5 @@
 """Annotations of a Namespace about its pods, checked against the pods: they are rejected, or no node fits."""
 
-from __future__ import annotations
-
 import pytest
 
 import linting

@@ -1,7 +1,5 @@
 """The nodes themselves: labels that are missing, contradict each other or differ by a slip, and hosts that nodes share."""
 
-from __future__ import annotations
-
 import pytest
 
 from on_nodes import apart, lint, messages_of, rules, spread, workload

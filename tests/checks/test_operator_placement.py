@@ -1,7 +1,5 @@
 """The placement of KubeVirt itself: virt-handler has to run somewhere, or no virtual machine starts."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.findings.finding import Finding

@@ -1,7 +1,5 @@
 """Patches of a kustomization that select none of its objects."""
 
-from __future__ import annotations
-
 import pytest
 
 from linting import lint, places

@@ -1,7 +1,5 @@
 """Workloads on given nodes: what can never be placed, what depends on the order, what a failure, update or migration runs into."""
 
-from __future__ import annotations
-
 import pytest
 
 from on_nodes import apart, lint, messages_of, rules, spread, workload

@@ -1,7 +1,5 @@
 """The rules about pools of nodes: what no pool takes, with the nearest, and what is wrong with the pools themselves."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.checks.match import Target

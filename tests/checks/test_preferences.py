@@ -1,7 +1,5 @@
 """Preferred node affinity checked against the nodes."""
 
-from __future__ import annotations
-
 import pytest
 
 from on_nodes import lint, messages_of, workload

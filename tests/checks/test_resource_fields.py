@@ -1,7 +1,5 @@
 """Keys in custom resources that their kinds do not have: proved by a definition of the run, or probable by the catalogue."""
 
-from __future__ import annotations
-
 import pytest
 
 from linting import lint, messages_of, places

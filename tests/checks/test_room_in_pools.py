@@ -1,7 +1,5 @@
 """Replicas that keep apart, against the most nodes and zones that pools can have, where the configuration says that these are all."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.checks.match import Target

@@ -1,7 +1,5 @@
 """KubeSchedulerConfigurations: what kube-scheduler rejects, what pods would be rejected for, and an addedAffinity that no node meets."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest

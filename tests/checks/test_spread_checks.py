@@ -1,7 +1,5 @@
 """Spread constraints that count the wrong pods: each check at its borders."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.checks.match import Target

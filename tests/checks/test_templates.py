@@ -1,7 +1,5 @@
 """The literal text of templates: what no action touches is checked, and nothing else is."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.checks.registry import REGISTRY

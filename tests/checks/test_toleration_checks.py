@@ -1,7 +1,5 @@
 """Tolerations that are out of date, superfluous or missing: each check at its borders."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.checks.match import Target

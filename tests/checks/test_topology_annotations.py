@@ -1,7 +1,5 @@
 """Topology keys in annotations of JobSet, LeaderWorkerSet and Kueue, from which webhooks make constraints of the pods."""
 
-from __future__ import annotations
-
 import pytest
 
 from linting import lint, messages_of, places

@@ -1,7 +1,5 @@
 """Constraints in the values of a chart that the chart certainly writes into pods: judged like those of the pods themselves."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest

@@ -1,7 +1,5 @@
 """Rules about volumes: each finding next to the healthy manifest that looks like it. The pages of the rules have one of each more."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.checks.match import Target

@@ -1,7 +1,5 @@
 """Shared by the tests of the configuration: the rules it can name, the types of fixtures, a configuration with every key."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A scratch project to configure, and the rules that its configurations may name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from textwrap import dedent
 

@@ -1,7 +1,5 @@
 """A configuration can extend others: its own keys take precedence, lists are replaced, maps are merged key by key."""
 
-from __future__ import annotations
-
 import os
 
 from configured import Load, Mistakes, Write

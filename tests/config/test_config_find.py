@@ -1,7 +1,5 @@
 """Which file configures a run."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Any content of a configuration file results in settings, or in a ConfigError with a position in the file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Each mistake in a configuration is reported at its line and column, with a hint at the correct form."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import pytest

@@ -1,7 +1,5 @@
 """schemas/config.schema.json is a schema, describes exactly what Config holds, and can be put into words."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

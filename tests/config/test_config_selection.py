@@ -1,7 +1,5 @@
 """Which rules run, and on which files: as ruff does it, the most specific name wins."""
 
-from __future__ import annotations
-
 import pytest
 from configured import Load
 

@@ -1,7 +1,5 @@
 """Data directories: the installed copy first, then the checkout, and a clear error without either."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

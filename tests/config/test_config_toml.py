@@ -1,7 +1,5 @@
 """[tool.afflint] in pyproject.toml: the same settings and the same mistakes, which name their keys."""
 
-from __future__ import annotations
-
 import sys
 from textwrap import dedent
 

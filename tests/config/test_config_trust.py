@@ -1,7 +1,5 @@
 """A configuration that was found only affects the report about its own repository."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

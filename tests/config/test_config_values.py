@@ -1,7 +1,5 @@
 """The settings of a configuration, the defaults, and how both are shown."""
 
-from __future__ import annotations
-
 import os
 import pickle
 

@@ -1,7 +1,5 @@
 """Plants mistakes in the keys of constraints: misspelt, too deep, not indented, null, of another type, unknown."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Fields as the real code recorded them, against those of findings: the quirks of the servers, in one place."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Findings of category admission against the recorded answers of the API server and of KubeVirt's webhooks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

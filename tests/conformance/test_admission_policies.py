@@ -1,7 +1,5 @@
 """Findings of ValidatingAdmissionPolicies against what the API server's own plugin answered: denied or not, the message, warnings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Real custom resources with constraints, and the same with one mistake each: every mistake on its line, and silence otherwise."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

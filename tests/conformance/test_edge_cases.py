@@ -1,7 +1,5 @@
 """Findings against minimal cases of what is rare: each verdict in each version for which it was recorded, and the field."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

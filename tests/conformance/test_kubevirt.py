@@ -1,7 +1,5 @@
 """Launcher pods, and whether machines can be live-migrated, against the recorded answers of KubeVirt's own code."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

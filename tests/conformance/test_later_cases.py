@@ -1,7 +1,5 @@
 """Cases in which afflint once disagreed with the API server of 1.37.2, or with KubeVirt: refused is reported, and accepted is not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from exactness import counted

@@ -4,8 +4,6 @@ If several things happen one after another, a case is compared as far as `place`
 first failure.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Drains that a real control plane ran: afflint says of each whether it completes and which nodes keep pods, as recorded."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence

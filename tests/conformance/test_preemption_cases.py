@@ -1,7 +1,5 @@
 """Preemption against a recorded control plane: what a plan says has been observed, from the same placement before."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

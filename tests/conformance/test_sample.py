@@ -1,7 +1,5 @@
 """The sample that every clone is tested against is one: whatever was recorded is in it."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from tools.conformance_sample import CHOSEN, chosen, of_scheduling, of_selectors, of_sequence, of_validation

@@ -1,7 +1,5 @@
 """The nodeSelector and node affinity of a pod, parsed from its spec."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from afflint.constraints.nodes import NodeConstraints, NodeRequirement, nodes_of, parse_node_constraints, required_nodes

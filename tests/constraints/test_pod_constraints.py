@@ -1,7 +1,5 @@
 """Pod affinity terms and spread constraints, parsed from their YAML maps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """PodDisruptionBudgets: which pods they cover, and how many of these may be evicted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

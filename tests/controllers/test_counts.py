@@ -1,7 +1,5 @@
 """How many pods an object asks for, by the rules of its controller."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.controllers.replica_counts import PodCount, pod_count

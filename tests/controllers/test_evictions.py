@@ -1,7 +1,5 @@
 """What the eviction of a virtual machine's pod comes to, by what the manifests tell."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.controllers.evictions import eviction_of, eviction_of_machine, migration_note, unknown_strategy_note

@@ -1,7 +1,5 @@
 """The HyperConverged resource of OpenShift Virtualization: what virtual machines get from it, and the defaults of its operator."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.controllers.evictions import eviction_of, unknown_strategy_note

@@ -1,7 +1,5 @@
 """The labels that controllers add: what rules take pods to have is what the planner puts on them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What KubeVirt requests for itself in a virt-launcher pod, beside the memory of the guest."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Running pods without manifests: the workload of each, how its controller replaces it, and what a disruption does to it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """The pods of operators in a plan: as many as the resource says, with the labels and constraints that the operator adds."""
 
-from __future__ import annotations
-
 import textwrap
 from typing import Any
 

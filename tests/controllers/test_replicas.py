@@ -1,7 +1,5 @@
 """Which pods a manifest turns into: how many, their names, labels and owners, and what controllers add."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 import re

@@ -1,7 +1,5 @@
 """The limits of rolling updates, as their controllers compute them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The extension for Visual Studio Code, packed once, and a replacement for the Python extension."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

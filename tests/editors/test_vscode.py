@@ -1,7 +1,5 @@
 """The extension for Visual Studio Code: what it declares, what its program does, and what is in the package."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The extension in a real Visual Studio Code, as a user sees it. The example is `examples/shop`."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

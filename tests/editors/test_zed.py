@@ -1,7 +1,5 @@
 """The extension for Zed: what it declares, and that it compiles against the interface of Zed."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

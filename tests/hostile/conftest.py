@@ -1,7 +1,5 @@
 """The real command line, in a folder of its own, with an end to its memory."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Only a small process between the tests and the command can tell how much memory 
 counts as its own. REPORT receives exit code, seconds of processor time and megabytes.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import sys

@@ -1,7 +1,5 @@
 """Valid manifests of every kind, and ways to spoil them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A small valid object of each kind that some reader of afflint knows, by the reader that takes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from manifest_maker import MANIFESTS, METADATA

@@ -1,7 +1,5 @@
 """afflint, whose workers are started by the method that comes first: `python started_by.py METHOD WORD...`."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 

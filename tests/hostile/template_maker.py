@@ -1,7 +1,5 @@
 """Templates, expressions and patterns that are made or spoilt at random, from a seed: the same seed makes the same ones."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """A cache folder that the author of a tree has filled: ``--cache-dir`` in a CI job often names one in the checkout."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

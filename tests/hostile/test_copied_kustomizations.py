@@ -1,7 +1,5 @@
 """A path means something else where kustomize builds: in a copy of the kustomization, in a temporary folder, in another process."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import os

@@ -3,8 +3,6 @@
 AFFLINT_FUZZ=1 tries every field of every dumped object with every value, instead of those that decide what the object is.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import json

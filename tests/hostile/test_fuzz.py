@@ -4,8 +4,6 @@ every place exists, and nothing else fails or hangs either.
 AFFLINT_FUZZ=1000 tries a thousand of each instead of a few.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

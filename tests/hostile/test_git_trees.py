@@ -4,8 +4,6 @@ Each tree is made with `git hash-object --literally`. Beside the repository is a
 it is as before, and nothing in it was quoted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Twice as much input takes about twice as long, whatever part of it is large."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

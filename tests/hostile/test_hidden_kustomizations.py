@@ -4,8 +4,6 @@ Each field that loads files is written in every way that kustomize may read and 
 restrictions, shows which of them load the file: it must be many, or the forms prove nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """Input that was made to do harm: a finding where that can be, never a fault, and the rest of the run goes on."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

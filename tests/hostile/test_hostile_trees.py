@@ -1,7 +1,5 @@
 """A tree from an untrusted source, with entries that are not files or that never end, in places that afflint reads by itself."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """No process that afflint starts imports a module of the tree that is linted: not in a worker, not in the editor's second process."""
 
-from __future__ import annotations
-
 import multiprocessing
 import subprocess
 import sys

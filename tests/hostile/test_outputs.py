@@ -1,7 +1,5 @@
 """What afflint writes by name goes where the user says, whatever the names of a tree lead to."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Over a hostile repository each command does what docs/security-effects.md says, and nothing else, as `strace` sees it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """What a command did, as `strace -f` saw it: the files it opened for writing or changed, what it connected to, what it started."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """How a run of the command line under limits ended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Selectors for labels that are in no manifest, because controllers add them to the pods."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.checks.match import Target

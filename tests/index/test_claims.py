@@ -1,7 +1,5 @@
 """The access modes of the claims of virtual machines, by the manifests of claims and of the DataVolumes that create them."""
 
-from __future__ import annotations
-
 from linting import messages_of
 
 MACHINE = """\

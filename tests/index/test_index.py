@@ -1,7 +1,5 @@
 """The index over all manifests: it answers as a search through all of them would, and its work grows with their number only."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Autoscalers and what they scale: one range of replicas, which all rules ask for."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest

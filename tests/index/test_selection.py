@@ -1,7 +1,5 @@
 """Which pods a selector may mean: by the namespaces of its term, by label keys, and by how near the files of two objects are."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.checks.match import Target

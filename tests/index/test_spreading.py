@@ -1,7 +1,5 @@
 """Constraints that separate pods: decided by their meaning, and checked against the filters of the scheduler."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

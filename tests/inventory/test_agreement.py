@@ -1,7 +1,5 @@
 """`check --nodes` and `place` agree: what one proves to have no place, the other places nowhere, and the other way round."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Which folders of a repository are for a cluster whose nodes a file lists."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.inventory.cluster_folders import ClusterFolders

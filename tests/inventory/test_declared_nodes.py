@@ -1,7 +1,5 @@
 """What if I add nodes: a node that is only declared beside a dump may get what kubelets and virt-handler add to nodes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The labels that virtual machines require of nodes depend on the version of KubeVirt: from the configuration, a status, or the nodes."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.checks.match import Target

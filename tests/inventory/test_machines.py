@@ -1,7 +1,5 @@
 """Virtual machines on labelled nodes: what virt-controller asks for on their behalf decides where they go, and is said to be its."""
 
-from __future__ import annotations
-
 from afflint.pipeline.map_step import default_settings
 from afflint.placement.plan import Plan
 from afflint.placement.planner import make_plan

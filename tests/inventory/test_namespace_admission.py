@@ -1,7 +1,5 @@
 """Workloads with what their namespace adds before the scheduler sees them: node selectors, tolerations, or nothing if it is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.admission.pod_admission import DEFAULT_TOLERATIONS, NAMESPACE_SELECTOR, PROJECT_SELECTOR, NamespaceRule, PodAdmission

@@ -1,7 +1,5 @@
 """Nodes from dumps, single manifests and short lists; what cannot be a node is an error with its place."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

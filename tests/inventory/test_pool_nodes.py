@@ -1,7 +1,5 @@
 """Node pools as classes of nodes: how many there are at least and at most, and which pools may create more."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.findings.finding import NO_OBJECT, Site

@@ -1,7 +1,5 @@
 """The pods that run, from the output of `kubectl get pods` and `kubectl get vmi`: on which nodes they are, and whose they are."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

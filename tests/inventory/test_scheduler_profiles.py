@@ -1,7 +1,5 @@
 """Configurations of kube-scheduler among the manifests: where they are found, which are used, and pods of schedulers without any."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `check` and `place` know of a cluster is the same: its namespaces, and what is not known yet and so proves nothing."""
 
-from __future__ import annotations
-
 from afflint.pipeline.map_step import default_settings
 from afflint.simulation.inputs import read_place_inputs
 from afflint.source.sources import Source

@@ -1,7 +1,5 @@
 """What nodes and node pools show about topology domains: which contain which, and how many nodes or replicas one has."""
 
-from __future__ import annotations
-
 import textwrap
 
 from afflint.checks.cluster_view import ClusterView

@@ -1,7 +1,5 @@
 """Workloads about which nothing is proved, because something that decides their nodes is unknown."""
 
-from __future__ import annotations
-
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.undecidable import undecidable_workloads
 from afflint.pipeline.map_step import Checker, default_settings

@@ -1,7 +1,5 @@
 """What rules about nodes and about node pools ask of the workloads: what separates them, and which nodes they require."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 

@@ -1,7 +1,5 @@
 """The catalogue of custom resources: looked into by kind, made by a script and never edited."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Expressions in CEL mean here what they mean to the API server; what is wrong with one, and what cannot be had, is said."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Functions of CEL give what cel-go and Kubernetes give: recorded from the API server's own environment (1.37)."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.admission.cel import EvaluationInput, compiled

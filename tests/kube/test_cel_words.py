@@ -1,7 +1,5 @@
 """Mistakes in CEL expressions, and reasons why they cannot be evaluated, are reported in plain English at the word that causes them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The instance types and preferences that KubeVirt deploys: their sizes, and what they require of nodes."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.kube.common_instancetypes import instancetype, preference

@@ -1,7 +1,5 @@
 """What a CustomResourceDefinition shows: the placement constraints of its kind, by the fields of the schemas."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What admission sees of an object: fields that the API server fills in."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Objects that hold whole other objects are taken apart: Lists in Lists, and what OpenShift, Hive and Open Cluster Management wrap up."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

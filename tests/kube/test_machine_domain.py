@@ -1,7 +1,5 @@
 """The fields of the domain of a virtual machine: as in KubeVirt's CustomResourceDefinition."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Manifests in the text of other objects: they are checked where they are written, each alone."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest

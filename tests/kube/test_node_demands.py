@@ -1,7 +1,5 @@
 """The requirements of pods on their nodes and what they imply, compared with brute force over small sets of labels."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Quantities: what Kubernetes reads as an amount, exactly, and where it rounds."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

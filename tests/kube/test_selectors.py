@@ -1,7 +1,5 @@
 """Selectors: how they are read, what they match, and the questions one can ask about the sets they describe."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """What counts as a placement constraint in a field without a schema: the form of the value, not its name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The access modes of a DataVolume that names none."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.storage.profiles import default_access_modes

@@ -1,7 +1,5 @@
 """Taints and tolerations: which taint keeps which pod away."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Values of Helm charts: files, data in custom resources, and text in block scalars, checked at their position."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.yaml.prefilter import is_values_file

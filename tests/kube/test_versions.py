@@ -1,7 +1,5 @@
 """The table of fields by version fits the types it is about, and a type as of a version is that type without what came later."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

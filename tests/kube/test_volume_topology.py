@@ -1,7 +1,5 @@
 """From which nodes the volumes of a StorageClass can be used."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Code actions: the edited text is as expected, in every encoding of columns."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The indexer, which reads all manifests: it may end at any time, is restarted, and never outlives the server."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

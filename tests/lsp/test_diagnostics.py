@@ -1,7 +1,5 @@
 """Diagnostics while typing: the findings of `afflint check`, at positions in the units of the editor."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The snippets of docs/editors.md for editors that are not here: their form, their keys, and the command that they start."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The server as real clients use it: Neovim, and the client of pygls, which holds each message against the types of the protocol."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

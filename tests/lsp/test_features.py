@@ -1,7 +1,5 @@
 """Features about constraints: hover, navigation, hints and completion."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The projects of files: folders that are open in the editor, each with its own configuration, and files outside them."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

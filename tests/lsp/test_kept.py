@@ -1,7 +1,5 @@
 """After a change, only the changed documents of a file are parsed again, with the same result as a fresh check."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Messages in which something has another type than the protocol says: answered with an error or skipped, never an internal error."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

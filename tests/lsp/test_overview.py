@@ -1,7 +1,5 @@
 """Runs over folders reuse results of unchanged files, and the previous facts of a document that cannot be parsed."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Violations of policies in an editor: they have no rule page, and mandatory policies have no suppression."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Capabilities that are registered after the start, as in Visual Studio Code: it only reports events that were registered."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

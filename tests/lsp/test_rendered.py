@@ -1,7 +1,5 @@
 """Rendering in the language server: findings of rendered output appear at their origins, after the folder is opened and after each save."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """The text of a document follows changes, and positions are converted between the units of the editor and afflint."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

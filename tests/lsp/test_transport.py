@@ -1,7 +1,5 @@
 """Messages in pieces, too long, malformed or out of order: they neither end the server nor block later requests."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

@@ -3,8 +3,6 @@
 The client comes from npm: `npm install --prefix DIR vscode-languageclient@9 jest-mock-vscode`, and NODE_PATH=DIR/node_modules.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """afflint, but each file takes its time, and each process first writes its number: `python slow_afflint.py START-METHOD ...`."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys

@@ -1,7 +1,5 @@
 """Results that are kept from one run to the next: what is found is the same with them and without, whatever becomes of them."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What is found in a file depends neither on what else is named nor on the order, even where two sources go by one name."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections import Counter

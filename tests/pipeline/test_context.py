@@ -1,7 +1,5 @@
 """Checking one file with its context gives what the full run gives for that file."""
 
-from __future__ import annotations
-
 from random import Random
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The map step on a Dask cluster: a real scheduler and real workers on this machine, and what becomes of a run when they fail."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Kinds that CustomResourceDefinitions of a run describe: the same is found in every process, and with every cache."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a file is called, from where afflint is started and how its text comes make no difference to what is found in it."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The map step checks each file once, whatever the files of a run define for each other."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

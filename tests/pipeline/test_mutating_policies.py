@@ -1,7 +1,5 @@
 """Mutating policies among the manifests: a finding about a field that one of them may set is an info that names the policy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Nodes that lie among the manifests are those of the run, where it is plain that they are meant."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

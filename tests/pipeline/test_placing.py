@@ -1,7 +1,5 @@
 """What `afflint place` reads from files: nodes and pods with their resources, namespaces, and what cannot be used, with its position."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """`afflint place` where nodes are declared as pools: as many are made as pods need, and no more than a pool may have."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Values as JSON and back: what comes out is what went in, of the same types, or nothing."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 import typing

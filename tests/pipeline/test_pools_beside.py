@@ -1,7 +1,5 @@
 """Pools of nodes that lie among the manifests are those of the run, unless the user names others, or none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

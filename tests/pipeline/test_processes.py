@@ -1,7 +1,5 @@
 """Several processes and what can befall them: real ones, killed and interrupted. Time limits only turn a hang into a failure."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Documents that are read twice are parsed once, as far as they fit."""
 
-from __future__ import annotations
-
 from afflint.inventory.source_objects import RecentDocuments
 
 POD, LONG = b"kind: Pod\n", b"kind: Pod # with a long comment\n"

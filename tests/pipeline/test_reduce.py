@@ -1,7 +1,5 @@
 """Findings across manifests: each rule alone finds the same as with others, and a file that changes meanwhile does no harm."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ The repository has everything that one file can define for another: nodes, a Cus
 configuration and of the cluster, a kustomization and a chart.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

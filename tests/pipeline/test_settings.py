@@ -1,7 +1,5 @@
 """What the settings of a run do to its findings: severities, rules that are off in some files, files of nodes."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What one file decides: which manifests a fault may have damaged, whether it is empty, and whether its nodes are used."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.findings.finding import Span

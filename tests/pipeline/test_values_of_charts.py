@@ -1,7 +1,5 @@
 """Which files are values of a chart that are not called so: those beside its Chart.yaml that say no kind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs of a descheduler: a policy, running pods, and the evictions of each run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from afflint.controllers.budgets import read_budget

@@ -1,7 +1,5 @@
 """Applications: which workloads are judged together, and what a disruption leaves of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Several disruptions as one: nodes drained in an order, and failures, drains and removals together."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

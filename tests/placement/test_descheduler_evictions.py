@@ -1,7 +1,5 @@
 """Which pods a descheduler evicts: from busy nodes, beside pods that anti-affinity excludes, and for workloads with enough replicas."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

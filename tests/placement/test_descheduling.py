@@ -1,7 +1,5 @@
 """What a descheduler does, run after run: which plugin evicts which pod, where it goes, and the loops that never end."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

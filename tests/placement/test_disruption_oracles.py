@@ -1,7 +1,5 @@
 """Two ways to ask one question about a disruption give one answer, on generated clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """Nodes that are made as they are needed: what they can take is never impossible, and all other proofs hold."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Running pods that are being deleted: whether another is made meanwhile, and what the ones that end still take from the others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from afflint.controllers.pod_replacement import PodReplacement

@@ -1,7 +1,5 @@
 """What is asked to fail, and what the removal of nodes does: pods come up elsewhere, or do not. What else may happen: test_scenarios."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.controllers.pod_replacement import PodReplacement

@@ -1,7 +1,5 @@
 """Rolling upgrades of node pools: where they stop, what moves how often, what is down meanwhile, and where everything runs in the end."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The part of a plan that a user asks for by name."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.findings.errors import UserError

@@ -1,7 +1,5 @@
 """A plan: what each node is to each workload and why, where the replicas go, and how many nodes each constraint excludes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Preemption in plans: who is preempted now, and by the pods that a failure, drain or removal displaces."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Any

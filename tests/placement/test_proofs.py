@@ -1,7 +1,5 @@
 """What is proved to be impossible is so in every order; where a proof claims to be exact, what is not proved can be done."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -4,8 +4,6 @@ Findings are checked with pods on any node that accepts them, and with rollouts,
 a rollout is checked with pods on any of the best nodes.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Resources: what pods ask for, what nodes have, and which nodes have room. Left out unless nodes list them."""
 
-from __future__ import annotations
-
 import dataclasses
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """The bounds of rollouts hold in every order that the simulation of rollouts finds."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from random import Random

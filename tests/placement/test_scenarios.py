@@ -3,8 +3,6 @@
 Six nodes in three zones (a1 to c2) or three without any (n1 to n3). One replica runs in each domain, the first on a1 or n1.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

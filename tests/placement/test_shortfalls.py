@@ -1,7 +1,5 @@
 """What is certain about a failure without simulating it is what the simulation shows, on clusters of all kinds."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rollouts: which pods are replaced in which order, where all may be in the end, and what keeps a rollout from completing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations, islice
 from typing import Any

@@ -1,7 +1,5 @@
 """Running pods whose rules, or those of others, no longer allow their nodes; and what a restart or a live migration would do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The playground as a visitor has it: built with the wheel, in Chromium, from a web server that can be taken away."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What the page of the playground asks of afflint, asked here as it asks it: files in, JSON out."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 The policies are those that the documentation of the API shows, in our words.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Policies that no workload can meet together are reported at the later of them, and no others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

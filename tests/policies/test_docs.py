@@ -1,7 +1,5 @@
 """What docs/policies.md shows is valid, and its messages are those of afflint."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Policies that are expressions in CEL: what they say of an object, where, and what is wrong with one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

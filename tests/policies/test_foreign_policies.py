@@ -1,7 +1,5 @@
 """Policies of Kyverno and Gatekeeper in CEL are applied as they are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

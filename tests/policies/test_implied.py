@@ -1,7 +1,5 @@
 """Policies about what constraints imply: each way to meet them, the nearest way not to, and what is said then."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which objects a rule of Kyverno applies to: kinds, names, namespaces, selectors, exclusions, and wildcards."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a policy is about: the conditions of match and exclude, with what namespaces and autoscalers say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

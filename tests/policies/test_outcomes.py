@@ -1,7 +1,5 @@
 """Policies about results of the simulation: their findings, checked against the plan of `afflint place`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Policies as rules: how severe they are, their messages, what silences them, and which files they may be in."""
 
-from __future__ import annotations
-
 import os
 import textwrap
 from pathlib import Path

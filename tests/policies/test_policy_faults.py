@@ -1,7 +1,5 @@
 """A policy that the API server refuses is reported at its line and is not applied."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

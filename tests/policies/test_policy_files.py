@@ -1,7 +1,5 @@
 """Where policies are defined: in the configuration, in what it extends, in files that it names, and in the sets of afflint."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from textwrap import dedent
 

@@ -1,7 +1,5 @@
 """The sets of policies that come with afflint: each is a configuration that others extend, with a page whose examples hold."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A policy and a rule that report the same field are one finding with both names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

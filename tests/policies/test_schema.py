@@ -1,7 +1,5 @@
 """Every policy check describes itself: docs and schema are generated from it."""
 
-from __future__ import annotations
-
 from afflint.policies.params import class_at, fields_of
 from afflint.policies.registry import CHECKS
 

@@ -1,7 +1,5 @@
 """The checks that look at what a manifest says: each with the manifest that it refuses, and with the nearest one that it does not."""
 
-from __future__ import annotations
-
 import json
 from fnmatch import fnmatchcase
 from pathlib import Path

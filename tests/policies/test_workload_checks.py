@@ -1,7 +1,5 @@
 """The checks of replicas, budgets, autoscalers, priority classes, tolerations and node constraints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

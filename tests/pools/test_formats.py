@@ -1,7 +1,5 @@
 """Every format in which nodes are declared, each with a small file: labels, taints, zones, numbers and the cluster."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

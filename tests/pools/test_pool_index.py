@@ -1,7 +1,5 @@
 """Which of many pools meet what is asked: the index answers as each pool does, and does not ask each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """How the formats of node pools declare upgrades: how many nodes at once, and whether new nodes come first."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.pools.pool import Pool

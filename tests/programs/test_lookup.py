@@ -1,7 +1,5 @@
 """Programs are taken from absolute folders on PATH only."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A chart repository and an OCI registry on 127.0.0.1, with charts that a test packs."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Each test of rendering works in its own folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

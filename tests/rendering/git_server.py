@@ -1,7 +1,5 @@
 """Git repositories on 127.0.0.1, over HTTP, as `git http-backend` serves them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import threading

@@ -3,8 +3,6 @@
 Each gives how many leaves that constrain placement there are, how many have a place, and how many of these were put to the proof and right.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """The real kustomize and Helm: on PATH, or where `.ci/tools` has installed them. A test that needs a missing tool is skipped."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from shutil import which

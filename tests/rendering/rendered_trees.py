@@ -1,7 +1,5 @@
 """Trees of files for rendering tests, and the output of `check --render` for them: each finding in one line."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

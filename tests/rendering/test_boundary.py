@@ -1,7 +1,5 @@
 """`--render` reads nothing outside the repository: no values file, no link in a chart, no file that a generator names."""
 
-from __future__ import annotations
-
 import io
 import os
 import tarfile

@@ -1,7 +1,5 @@
 """Packed charts: their templates are read without unpacking them, and unpacking them is safe, whatever an archive contains."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

@@ -3,8 +3,6 @@
 The chart repository and the OCI registry of these tests listen on 127.0.0.1 only.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

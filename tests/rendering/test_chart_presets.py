@@ -1,7 +1,5 @@
 """Presets of charts: afflint sets a value such as `podAntiAffinity` to each word that the templates know, and checks what comes of it."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Placement values of charts that are empty by default: afflint sets them, and follows them into the rendered objects."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
 

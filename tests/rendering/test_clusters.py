@@ -1,7 +1,5 @@
 """Overlays of one base are for different clusters: each is simulated with all nodes and the objects of all clusters."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.rendering.clusters import Root, clusters_of

@@ -1,7 +1,5 @@
 """Each run says which sources of workloads it has seen, and which it has not and why."""
 
-from __future__ import annotations
-
 import pytest
 
 from rendering.real_tools import on_path

@@ -1,7 +1,5 @@
 """Variables and values that Flux takes from ConfigMaps of the repository, and where a finding that they cause is reported."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Applications of Argo CD and Kustomizations of Flux define what is rendered, in which namespace, with which values."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

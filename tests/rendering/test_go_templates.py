@@ -1,7 +1,5 @@
 """Templates of Go are filled as far as their data and functions are known."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Findings in a rendered chart are reported at the key of the values file, and at the line of the template."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Releases of helmfiles render the charts of the repository, for each environment with its own values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

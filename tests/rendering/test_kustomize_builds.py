@@ -1,7 +1,5 @@
 """Kustomizations are built with every file of their repository, as Flux builds them, and with no file outside it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

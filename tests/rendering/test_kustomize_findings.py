@@ -1,7 +1,5 @@
 """Findings in a built kustomization are reported at their source, a base, a patch or a label, once for all overlays."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 ``python tests/rendering/test_mapping.py`` prints the shares, repository by repository (with ``tests`` on PYTHONPATH).
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Lines of templates that may end in a comment, and lines that may not."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.rendering.line_marks import Mark, add_marks, marks_in

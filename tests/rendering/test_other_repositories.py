@@ -3,8 +3,6 @@
 The repositories of these tests are on 127.0.0.1 only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

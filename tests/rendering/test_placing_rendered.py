@@ -1,7 +1,5 @@
 """`afflint place --render`: what kustomizations and charts render to is placed, and workloads are named by their source."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A finding in rendered output is at the line that has to be edited: after the edit there, nothing is reported."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """--kustomize and --helm run the user's program and check its output; scripts on PATH replace the programs here."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The pipes for other tools in docs/rendering.md, with recorded output of the tools."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`--render` loads nothing from the network, not even from local addresses: kustomize is not started if it would."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

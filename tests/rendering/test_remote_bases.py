@@ -3,8 +3,6 @@
 The servers of these tests are on 127.0.0.1 only.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import sys

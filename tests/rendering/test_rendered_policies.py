@@ -1,7 +1,5 @@
 """Policies apply to rendered objects, and violations are reported at their source."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

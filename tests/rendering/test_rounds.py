@@ -1,7 +1,5 @@
 """Objects of Argo CD and Flux that are rendered themselves name more roots, until nothing new is rendered."""
 
-from __future__ import annotations
-
 import pytest
 
 from deployment_text import deployment

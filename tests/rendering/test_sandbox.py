@@ -1,7 +1,5 @@
 """The limits of programs that `--render` starts: no network, limited memory, and few environment variables."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

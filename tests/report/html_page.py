@@ -1,7 +1,5 @@
 """Parses generated pages, more strictly than a browser does."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 VOID = {"meta", "input", "br", "hr", "link", "img"}

@@ -1,7 +1,5 @@
 """Plans of a bakery's cluster of six workers, and of a cluster of any size; and their reports."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The report behind the goldens, and functions that create findings for the tests."""
 
-from __future__ import annotations
-
 from afflint.findings.finding import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Related, Span
 from afflint.report import Report, RuleInfo, Summary, render
 

@@ -1,7 +1,5 @@
 """Compliance with policies, its trends, and their reports."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

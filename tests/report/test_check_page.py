@@ -1,7 +1,5 @@
 """The page of findings: one file, complete without a script, in which text from manifests stays text."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

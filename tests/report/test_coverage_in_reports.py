@@ -1,7 +1,5 @@
 """What a run has not seen, in the formats for services and readers."""
 
-from __future__ import annotations
-
 import json
 
 from report_sample import rendered, report

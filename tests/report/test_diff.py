@@ -1,7 +1,5 @@
 """Diffs: `patch` makes the one text of the other, whatever they hold, and little is shown of what is the same."""
 
-from __future__ import annotations
-
 import difflib
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What the one script of a page adds: a search, filters, and an address that keeps them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The placement for other programs: it obeys its schema, says all that the plan holds, and is the same bytes every time."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

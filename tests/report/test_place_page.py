@@ -1,7 +1,5 @@
 """The page: one file that needs nothing else, says everything without a script, and lets nothing of a manifest out of its place."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """The placement in the terminal."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

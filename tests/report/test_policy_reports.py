@@ -1,7 +1,5 @@
 """Compliance of workloads with policies: as text, as JSON, and as one page that is complete without a script."""
 
-from __future__ import annotations
-
 import json
 import re
 

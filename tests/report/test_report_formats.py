@@ -1,7 +1,5 @@
 """All formats, and those without a module of tests: concise, json, github, gitlab."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

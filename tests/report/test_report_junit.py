@@ -1,7 +1,5 @@
 """JUnit: the structure that its schema demands."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 from report_sample import FINDINGS, finding, rendered, report

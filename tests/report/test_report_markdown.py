@@ -1,7 +1,5 @@
 """Markdown for job summaries and comments: nothing of a manifest is Markdown or HTML there, and it is never too long."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

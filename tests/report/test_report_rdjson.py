@@ -1,7 +1,5 @@
 """The format of reviewdog: columns in bytes, severities, and suggestions that can be applied alone."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from typing import Any

@@ -1,7 +1,5 @@
 """SARIF: the published schema, and what it does not say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit

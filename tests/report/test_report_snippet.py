@@ -1,7 +1,5 @@
 """The lines of a finding, and the carets under it."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The report for people."""
 
-from __future__ import annotations
-
 import re
 
 from report_sample import FINDINGS, NOTHING, SUMMARY, finding, rendered, report

@@ -1,7 +1,5 @@
 """Trends in reports: the chart has its numbers next to it, names from reports stay text, and nothing is counted that is not known."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

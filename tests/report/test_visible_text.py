@@ -1,7 +1,5 @@
 """Nothing out of a manifest reaches a terminal or a report unescaped."""
 
-from __future__ import annotations
-
 import json
 from xml.etree import ElementTree
 

@@ -3,8 +3,6 @@
 Takes clusters and pods as plain data. What it shares with the real thing is the matching of one selector and one toleration.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Classes of nodes, shared verdicts and running counts never change an answer: checked against going over everything each time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Clusters: what counts as running, binding and losing, and runs of the scheduler."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Verdicts and runs against recorded answers of the real scheduler, and against a few scenarios written out here."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

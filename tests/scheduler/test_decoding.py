@@ -1,7 +1,5 @@
 """Malformed objects are rejected with a message that names them; they never lead to a wrong verdict."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

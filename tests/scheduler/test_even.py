@@ -1,7 +1,5 @@
 """Where several nodes are best, a plan takes the one with the fewest pods, as a cluster does whose pods request alike."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

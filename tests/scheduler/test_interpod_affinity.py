@@ -1,7 +1,5 @@
 """InterPodAffinity: required terms filter in both directions, preferred ones score."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What keeps a pod off a node whatever runs there: cordons, nodeName, taints, nodeSelector and required node affinity."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

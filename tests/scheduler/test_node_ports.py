@@ -1,7 +1,5 @@
 """Ports of the host: pods that ask for one port on one address do not share a node. The expected answers are those of Go's NodePorts."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.placement import Cluster, InventoryError

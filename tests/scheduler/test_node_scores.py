@@ -1,7 +1,5 @@
 """The scores that depend on nodes alone: TaintToleration and NodeAffinity."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Profiles of kube-scheduler: disabled and weighted plugins, and the arguments of plugins, as a KubeSchedulerConfiguration sets them."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import pytest

@@ -1,7 +1,5 @@
 """Which pods are preempted: the single rules of the plugin, and a comparison with an implementation that follows its text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

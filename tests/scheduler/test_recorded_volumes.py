@@ -1,7 +1,5 @@
 """Verdicts and sequences with volumes against recorded answers of kube-scheduler 1.37."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from volume_sequences import Replay, storage_of

@@ -1,7 +1,5 @@
 """What the requests of a pod amount to, for filters and for scores."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Nodes with equal loads share their outcome, and loads are kept up from pod to pod: checked against going over everything each time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

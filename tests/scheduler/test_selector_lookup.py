@@ -1,7 +1,5 @@
 """Selectors are only compared with pods that have a label that few others have."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.kube.selectors import Requirement, Selector, matches

@@ -1,7 +1,5 @@
 """PodTopologySpread: hard constraints filter, soft ones score."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

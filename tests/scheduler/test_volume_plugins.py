@@ -1,7 +1,5 @@
 """Volumes: from which nodes they can be used, which of them a claim takes, and what the scheduler says where none is possible."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which volume a claim takes is looked up in groups of free volumes that are kept up to date: checked against comparing all volumes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

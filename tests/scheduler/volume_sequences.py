@@ -1,7 +1,5 @@
 """Replays recorded sequences with volumes: the events of each round, the controllers and drivers that the recording emulates, the steps."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Archives as Python and Git write them, and hostile ones, whose reading is bounded."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import io

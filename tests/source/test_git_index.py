@@ -1,7 +1,5 @@
 """The index of Git, as Git itself writes it."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 from pathlib import Path

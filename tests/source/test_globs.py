@@ -1,7 +1,5 @@
 """Patterns as in a .gitignore: they match like git, and hostile ones do not take longer than others."""
 
-from __future__ import annotations
-
 import glob
 import re
 import shutil

@@ -1,7 +1,5 @@
 """How the kustomizations of a repository use a manifest, and the directives of patches."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

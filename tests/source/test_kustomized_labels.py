@@ -1,7 +1,5 @@
 """Controllers whose selector and labels no kustomization completes: what their manifests lack is certain."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

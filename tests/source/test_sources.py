@@ -1,7 +1,5 @@
 """The files that are read, their names in reports, and unusual file systems."""
 
-from __future__ import annotations
-
 import errno
 import io
 import ntpath

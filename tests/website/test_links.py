@@ -1,7 +1,5 @@
 """Links: those of the checkout become those of the site, and a built site that leads nowhere, or loads from elsewhere, is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The built site as a visitor sees it, in Chromium: the home page, what the search finds, and every page on a phone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 The site itself is built, and its links are followed, by `.ci/run`: `python -m website`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Writes generated data as YAML in any of its styles, and records the position of each key and each scalar."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """YAML is read by libyaml, or by Python if libyaml is not installed, with the same findings, positions and messages."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

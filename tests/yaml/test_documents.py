@@ -1,7 +1,5 @@
 """Bytes become the data that the API server reads, and every path has its position in the file."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

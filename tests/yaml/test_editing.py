@@ -1,7 +1,5 @@
 """Symbolic edits become edits of the text that leave the surrounding text as it is, or there is no edit."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

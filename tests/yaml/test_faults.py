@@ -1,7 +1,5 @@
 """Mistakes in documents that can still be read are reported once, at their position, with what the API server does."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.pipeline.map_step import Checker, default_settings

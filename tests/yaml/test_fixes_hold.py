@@ -3,8 +3,6 @@
 Over recorded cases, real manifests, and generated ones in every style of YAML.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """Long Lists are read to the same data as by any reader, and need memory only for different values."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

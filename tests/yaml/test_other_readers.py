@@ -1,7 +1,5 @@
 """Other users of ruamel.yaml in the process, and other threads, are not affected."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor

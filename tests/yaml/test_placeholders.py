@@ -1,7 +1,5 @@
 """Lone placeholders of templates are read as text: their surroundings are checked, and nothing that depends on them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Documents that are read without nodes have the same data as with libyaml; other documents are left to libyaml."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest

@@ -1,7 +1,5 @@
 """Scalars resolve as go-yaml v2 resolves them: every table here was checked against the answers of the real library."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

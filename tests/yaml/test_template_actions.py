@@ -1,7 +1,5 @@
 """Where the actions of a template begin and end, and what their tokens are."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.yaml.template_actions import actions_in, inside_of, tokens_of, word_of

@@ -1,7 +1,5 @@
 """The documents that are parsed: all that may be of a kind that afflint reads, hardly any others, and no templates."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.kube.kinds import NAMES

@@ -1,7 +1,5 @@
 """Annotations as the API server reads them: sizes in bytes, keys in the lower case of Go, and tolerations in JSON as Go decodes it."""
 
-from __future__ import annotations
-
 import pytest
 from workload_texts import workload
 

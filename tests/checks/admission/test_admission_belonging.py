@@ -1,7 +1,5 @@
 """Fields of another level of the same object: where they belong is said, and those that one indentation moved are one finding."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest

@@ -1,7 +1,5 @@
 """Tolerations that compare numbers: only since 1.35, only with their feature gate, and then held to how a number is written."""
 
-from __future__ import annotations
-
 import pytest
 from workload_texts import workload
 

@@ -1,7 +1,5 @@
 """Selectors, labels and counts of controllers, as the API server holds them against each other and against what controllers add."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What a fix puts in place of a scalar, and where none is offered because more than this scalar would change."""
 
-from __future__ import annotations
-
 import pytest
 from workload_texts import spread, workload
 

@@ -1,7 +1,5 @@
 """Host ports: what the API server refuses in the ports of containers."""
 
-from __future__ import annotations
-
 import pytest
 
 from afflint.checks.match import Target

@@ -1,7 +1,5 @@
 """What the CRDs and webhooks of KubeVirt make of nulls and of numbers: not what the API server makes of them on its own kinds."""
 
-from __future__ import annotations
-
 import pytest
 from workload_texts import pod_term, workload
 

@@ -1,7 +1,5 @@
 """A mistake is said to be refused late, the object being stored, exactly where the servers let the object itself pass."""
 
-from __future__ import annotations
-
 import pytest
 from workload_texts import node_term, pod_term, spread, workload
 

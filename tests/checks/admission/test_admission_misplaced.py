@@ -1,7 +1,5 @@
 """Fields that are misplaced in a map that accepts any key: in nodeSelector, in matchLabels, among labels and annotations."""
 
-from __future__ import annotations
-
 import pytest
 from workload_texts import pod_term, spread, workload
 

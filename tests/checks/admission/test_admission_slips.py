@@ -1,7 +1,5 @@
 """One slip of the pen is one finding: what is misspelt, misplaced or of the wrong type is not missing as well."""
 
-from __future__ import annotations
-
 import pytest
 from workload_texts import node_term, pod_term, spread, workload
 

@@ -1,7 +1,5 @@
 """Fields that the target's version does not know, or knows no longer: refused there, and accepted everywhere else."""
 
-from __future__ import annotations
-
 import pytest
 from workload_texts import pod_term, spread, workload
 

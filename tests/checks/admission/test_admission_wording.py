@@ -1,7 +1,5 @@
 """What admission findings say and advise, word for word."""
 
-from __future__ import annotations
-
 import pytest
 from workload_texts import node_term, pod_term, spread, workload
 

@@ -1,7 +1,5 @@
 """Workloads around the few lines that a test is about: healthy ones, so that whatever is found is in those lines."""
 
-from __future__ import annotations
-
 import textwrap
 
 _CORE = """\
