@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from afflint.resources import directory
-from checkout import ROOT, clean_environment
+from checkout import ROOT
+from command_line import Afflint, spawned
 from deployment_text import deployment
 
 CUSTOMAPP, TYPO = ROOT / "examples" / "customapp", ROOT / "examples" / "customapp-typo"
@@ -53,18 +52,15 @@ Place = Callable[..., Done]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> Place:
     """Runs `afflint place` in a folder with the given files. ``web.yaml`` and ``nodes.yaml`` are there unless given otherwise."""
+    monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str | Path, **files: str | None) -> Done:
         for name, text in {"web": WEB, "nodes": NODES, **files}.items():
             if text is not None:
                 (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
-        command = [sys.executable, "-m", "afflint", "place", "--no-config", *map(str, arguments)]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=clean_environment(COLUMNS="100"), capture_output=True, encoding="utf-8", check=False
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return Done(*afflint("place", "--no-config", *map(str, arguments)))
 
     return run
 
@@ -608,24 +604,20 @@ def test_hostile_names_do_not_reach_the_terminal(place: Place) -> None:
 # The page says when and how it was made.
 
 
-def test_the_page_is_dated_and_the_same_bytes_come_out_again_with_a_date_given(tmp_path: Path) -> None:
-    (tmp_path / "my web.yaml").write_text(WEB, encoding="utf-8")
-    (tmp_path / "nodes.yaml").write_text(NODES, encoding="utf-8")
-    words = ["place", "my web.yaml", "--nodes", "nodes.yaml", "--lose", "each:node", "--format", "html", "--exit-zero", "--no-config"]
-
-    def page(epoch: str) -> subprocess.CompletedProcess[str]:
-        environment = clean_environment(SOURCE_DATE_EPOCH=epoch)
-        command = [sys.executable, "-m", "afflint", *words]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", check=False)
+def test_the_page_is_dated_and_the_same_bytes_come_out_again_with_a_date_given(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def page(epoch: str) -> Done:
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+        words = ("my web.yaml", "--nodes", "nodes.yaml", "--lose", "each:node", "--format", "html", "--exit-zero")
+        return place(*words, **{"my web": WEB})
 
     first = page("1790000000")
-    assert "<title>Placement: 1 workload on 2 nodes in 2 zones, 2026-09-21</title>" in first.stdout
-    command_line = "afflint place &#x27;my web.yaml&#x27; --nodes nodes.yaml --lose each:node --format html --exit-zero --no-config"
-    assert f'<p class="soft">2026-09-21 14:13 UTC: <code>{command_line}</code></p>' in first.stdout
-    assert page("1790000000").stdout == first.stdout
+    assert "<title>Placement: 1 workload on 2 nodes in 2 zones, 2026-09-21</title>" in first.out
+    command_line = "afflint place --no-config &#x27;my web.yaml&#x27; --nodes nodes.yaml --lose each:node --format html --exit-zero"
+    assert f'<p class="soft">2026-09-21 14:13 UTC: <code>{command_line}</code></p>' in first.out
+    assert page("1790000000").out == first.out
     wrong = page("yesterday")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "SOURCE_DATE_EPOCH takes a number of seconds, not 'yesterday'" in wrong.stderr
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "SOURCE_DATE_EPOCH takes a number of seconds, not 'yesterday'" in wrong.err
 
 
 # What was not judged.
@@ -760,15 +752,14 @@ def test_the_first_part_of_a_node_name_suggests_the_node(place: Place) -> None:
         assert (done.code, done.err) == (2, f"afflint: no node is named '{short}'; did you mean 'ocp-w00.lab.example.com'?\n")
 
 
-def test_nodes_may_come_from_standard_input(tmp_path: Path) -> None:
+def test_nodes_may_come_from_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "web.yaml").write_text(WEB)
     for command in (["place", "web.yaml", "--nodes", "-"], ["check", "web.yaml", "--no-cache", "--nodes", "-"]):
-        words = [sys.executable, "-m", "afflint", *command, "--no-config", "--exit-zero"]
-        done = subprocess.run(words, cwd=tmp_path, env=clean_environment(), input=NODES, capture_output=True, encoding="utf-8", check=False)
-        assert (done.returncode, done.stderr, "node" in done.stdout) == (0, "", True)
-    twice = [sys.executable, "-m", "afflint", "place", "-", "--nodes", "-", "--no-config"]
-    done = subprocess.run(twice, cwd=tmp_path, env=clean_environment(), input=NODES, capture_output=True, encoding="utf-8", check=False)
-    assert (done.returncode, done.stderr) == (2, "afflint: standard input (`-`) can be named only once\n")
+        done = spawned(*command, "--no-config", "--exit-zero", stdin=NODES)
+        assert (done.code, done.err, "node" in done.out) == (0, "", True)
+    twice = spawned("place", "-", "--nodes", "-", "--no-config", stdin=NODES)
+    assert (twice.code, twice.err) == (2, "afflint: standard input (`-`) can be named only once\n")
 
 
 def test_settings_of_kubevirt_are_not_skipped_and_each_patch_is_named_once(place: Place) -> None:

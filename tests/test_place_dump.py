@@ -1,15 +1,16 @@
 """`afflint place` with a dump of a cluster, as `kubectl get nodes,pods,... -A -o yaml` writes it: nothing else is needed."""
 
+import io
 import json
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from checkout import clean_environment
 from cluster_objects import HOST, ZONE, Object
+from command_line import exit_code
 
 CONTROLLERS = {"Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "CronJob": "batch/v1", "Job": "batch/v1"}
 
@@ -139,12 +140,20 @@ class Done(NamedTuple):
         return {each["key"]: [(replica["pod"], replica["node"]) for replica in each["replicas"]] for each in self.plan["workloads"]}
 
 
-def place(folder: Path, *words: str, piped: str = "") -> Done:
-    command = [sys.executable, "-m", "afflint", "place", "--no-config", *words]
-    done = subprocess.run(
-        command, cwd=folder, env=clean_environment(COLUMNS="200"), input=piped, capture_output=True, encoding="utf-8", check=False
-    )
-    return Done(done.returncode, done.stdout, done.stderr)
+Place = Callable[..., Done]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
+    """Runs `afflint place` in an empty folder, with ``piped`` as standard input."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*words: str, piped: str = "") -> Done:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped.encode())))
+        return Done(exit_code(monkeypatch, "place", "--no-config", *words), *capsys.readouterr())
+
+    return run
 
 
 JSON = ("--format", "json")
@@ -158,10 +167,10 @@ RUN = {
 
 
 @pytest.mark.parametrize("words", [("--nodes", "-"), ("--nodes", "-", "--pods", "-")], ids=["nodes", "nodes and pods"])
-def test_a_dump_on_standard_input_is_enough(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_dump_on_standard_input_is_enough(tmp_path: Path, place: Place, words: tuple[str, ...]) -> None:
     """The current folder is not read: its manifests may be of another cluster."""
     (tmp_path / "other.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: other}\nspec: {containers: [{name: c, image: i}]}\n")
-    done = place(tmp_path, *words, "--drain", "each:node", *JSON, piped=EVERYTHING)
+    done = place(*words, "--drain", "each:node", *JSON, piped=EVERYTHING)
     assert (done.err, done.replicas) == ("", RUN)
     one, two, three = done.plan["losses"]
     assert [(each["pod"], each["why"]) for each in one["blocked"]] == [
@@ -177,23 +186,23 @@ def test_a_dump_on_standard_input_is_enough(tmp_path: Path, words: tuple[str, ..
     [("--nodes", "dump.json"), ("--pods", "dump.json"), ("dump.json",), ("dump.json", "--nodes", "dump.json", "--pods", "dump.json")],
     ids=["as nodes", "as pods", "as manifests", "as all three"],
 )
-def test_one_file_may_hold_everything_whatever_it_is_given_as(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_one_file_may_hold_everything_whatever_it_is_given_as(tmp_path: Path, place: Place, words: tuple[str, ...]) -> None:
     (tmp_path / "dump.json").write_text(EVERYTHING)
-    done = place(tmp_path, *words, *JSON)
+    done = place(*words, *JSON)
     assert (done.code, done.err, done.replicas) == (0, "", RUN)
 
 
-def test_only_nodes_on_standard_input_leave_the_folder_to_be_read(tmp_path: Path) -> None:
+def test_only_nodes_on_standard_input_leave_the_folder_to_be_read(tmp_path: Path, place: Place) -> None:
     (tmp_path / "db.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {containers: [{name: c, image: i}]}\n")
-    assert list(place(tmp_path, "--nodes", "-", *JSON, piped=dump(*NODES)).replicas) == ["Pod default/db"]
+    assert list(place("--nodes", "-", *JSON, piped=dump(*NODES)).replicas) == ["Pod default/db"]
 
 
-def test_a_replica_set_without_its_deployment_is_a_workload(tmp_path: Path) -> None:
-    done = place(tmp_path, "--nodes", "-", *JSON, piped=dump(*NODES, DEPLOYMENT[1], *PODS[:2]))
+def test_a_replica_set_without_its_deployment_is_a_workload(place: Place) -> None:
+    done = place("--nodes", "-", *JSON, piped=dump(*NODES, DEPLOYMENT[1], *PODS[:2]))
     assert done.replicas == {"ReplicaSet shop/web-5d8f7": RUN["Deployment shop/web"]}
 
 
-def test_a_job_of_a_cron_job_and_a_machine_of_a_vm_are_not_workloads_of_their_own(tmp_path: Path) -> None:
+def test_a_job_of_a_cron_job_and_a_machine_of_a_vm_are_not_workloads_of_their_own(place: Place) -> None:
     job = {"template": template("nightly", restartPolicy="Never")}
     machine = stored(
         "VirtualMachine", "erp", version="kubevirt.io/v1", spec={"runStrategy": "Always", "template": {"spec": MACHINE["spec"]}}
@@ -206,26 +215,26 @@ def test_a_job_of_a_cron_job_and_a_machine_of_a_vm_are_not_workloads_of_their_ow
         MACHINE,
         LAUNCHER,
     )
-    done = place(tmp_path, "--nodes", "-", *JSON, piped=dump(*NODES, *objects))
+    done = place("--nodes", "-", *JSON, piped=dump(*NODES, *objects))
     assert done.replicas == {
         "CronJob shop/nightly": [("nightly-29000000-x", "w1")],
         "VirtualMachine shop/erp": [("virt-launcher-erp-x7k2p", "w2")],
     }
 
 
-def test_the_same_pod_in_two_dumps_is_one(tmp_path: Path) -> None:
+def test_the_same_pod_in_two_dumps_is_one(tmp_path: Path, place: Place) -> None:
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text(dump(*PODS))
     (tmp_path / "nodes.json").write_text(dump(*NODES))
-    done = place(tmp_path, "--nodes", "nodes.json", "--pods", "a.json", "--pods", "b.json", *JSON)
+    done = place("--nodes", "nodes.json", "--pods", "a.json", "--pods", "b.json", *JSON)
     assert done.replicas["Deployment shop/web"] == RUN["Deployment shop/web"]
 
 
-def test_pods_that_run_against_their_rules_are_listed_in_every_format(tmp_path: Path) -> None:
+def test_pods_that_run_against_their_rules_are_listed_in_every_format(place: Place) -> None:
     """The exit code is that of a plan without them: nothing has failed."""
     moved = pod("db-0", "w2", "StatefulSet/db", {"app": "db"}, nodeSelector={ZONE: "a"})
     given = dump(*NODES, moved)
-    done = place(tmp_path, "--nodes", "-", *JSON, piped=given)
+    done = place("--nodes", "-", *JSON, piped=given)
     assert (done.code, done.plan["violations"]) == (
         0,
         [
@@ -243,17 +252,17 @@ def test_pods_that_run_against_their_rules_are_listed_in_every_format(tmp_path: 
             }
         ],
     )
-    text = place(tmp_path, "--nodes", "-", piped=given).out
+    text = place("--nodes", "-", piped=given).out
     words = "a restart would move it to w1; the descheduler's RemovePodsViolatingNodeAffinity applies to it"
     assert "1 running pod violates placement rules (rules apply when a pod is scheduled)" in text
     assert f"shop/db  db-0  w2  has {ZONE}=b, not a; {words}" in text
     assert "although node affinity no longer matches" not in text
-    page = place(tmp_path, "--nodes", "-", "--format", "html", piped=given).out
+    page = place("--nodes", "-", "--format", "html", piped=given).out
     assert f"<li>shop/db: <code>db-0</code> on w2: has {ZONE}=b, not a; {words.replace(chr(39), '&#x27;')}</li>" in page
 
 
 @pytest.mark.parametrize("shown_by", ["uid", "phase", "owner"])
-def test_trimmed_pods_of_a_dump_are_running_pods(tmp_path: Path, shown_by: str) -> None:
+def test_trimmed_pods_of_a_dump_are_running_pods(place: Place, shown_by: str) -> None:
     """Tools that trim a dump remove fields that the cluster has set: one of them is enough to recognise a pod of the cluster."""
     trimmed = pod("db-0", "w1", "StatefulSet/db", {"app": "db"}, nodeSelector={ZONE: "a"})
     if shown_by != "uid":
@@ -262,28 +271,28 @@ def test_trimmed_pods_of_a_dump_are_running_pods(tmp_path: Path, shown_by: str) 
         del trimmed["status"]
     if shown_by != "owner":
         del trimmed["metadata"]["ownerReferences"]
-    done = place(tmp_path, "--nodes", "-", "--drain", "w1", "--format", "json", piped=dump(*NODES, trimmed))
+    done = place("--nodes", "-", "--drain", "w1", "--format", "json", piped=dump(*NODES, trimmed))
     assert [key for key in done.replicas if key.startswith(("StatefulSet", "Pod"))] == [
         "StatefulSet shop/db" if shown_by == "owner" else "Pod shop/db-0"
     ]
     assert done.code == 1
 
 
-def test_pods_that_nothing_shows_to_run_are_manifests(tmp_path: Path) -> None:
+def test_pods_that_nothing_shows_to_run_are_manifests(place: Place) -> None:
     """A Pod in the stream of nodes is never skipped: without any sign of a cluster it is a manifest to schedule."""
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tool"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    done = place(tmp_path, "--nodes", "-", "--format", "json", piped=dump(*NODES, manifest))
+    done = place("--nodes", "-", "--format", "json", piped=dump(*NODES, manifest))
     assert [key for key, replicas in done.replicas.items() if replicas] == ["Pod default/tool"]
 
 
-def test_a_node_in_maintenance_is_named(tmp_path: Path) -> None:
+def test_a_node_in_maintenance_is_named(place: Place) -> None:
     def maintenance(name: str, of: str) -> Object:
         return stored("NodeMaintenance", name, version="nodemaintenance.medik8s.io/v1beta1", spec={"nodeName": of})
 
     cordoned = node("w1", "a")
     cordoned["spec"]["unschedulable"] = True
     items = dump(cordoned, *NODES[1:], *PODS, maintenance("memory", "w1"), maintenance("disk", "w2"), maintenance("old", "w9"))
-    done = place(tmp_path, "--nodes", "-", piped=items)
+    done = place("--nodes", "-", piped=items)
     notes = [line.removeprefix("note: ") for line in done.out.splitlines() if "NodeMaintenance" in line]
     assert notes == [
         "NodeMaintenance memory: w1 is cordoned, and pods on it are evicted only with --drain w1",
@@ -305,12 +314,12 @@ def unready(pod: Object, phase: str = "Running") -> Object:
         ("Pending", {"minAvailable": 2}, {"web-5d8f7-b"}),
     ],
 )
-def test_budgets_count_only_pods_that_are_ready(tmp_path: Path, phase: str, budget: Object, blocked: set[str]) -> None:
+def test_budgets_count_only_pods_that_are_ready(place: Place, phase: str, budget: Object, blocked: set[str]) -> None:
     """Of two pods, one is not ready: its own eviction needs a healthy budget, another policy, or containers that do not run yet."""
     rules = stored("PodDisruptionBudget", "web", version="policy/v1", spec={"selector": {"matchLabels": {"app": "web"}}, **budget})
     ready, other = [pod(f"web-5d8f7-{name}", on, "ReplicaSet/web-5d8f7", WEB) for name, on in (("b", "w2"), ("a", "w1"))]
     pods = [unready(other, phase), ready]
-    done = place(tmp_path, "--nodes", "-", "--drain", "each:node", *JSON, piped=dump(*NODES, *DEPLOYMENT, *pods, rules))
+    done = place("--nodes", "-", "--drain", "each:node", *JSON, piped=dump(*NODES, *DEPLOYMENT, *pods, rules))
     found = {each["pod"]: each["why"] for loss in done.plan["losses"] for each in loss["blocked"]}
     assert found.keys() == blocked
     if budget == {"minAvailable": 1}:
@@ -321,7 +330,7 @@ def test_budgets_count_only_pods_that_are_ready(tmp_path: Path, phase: str, budg
 @pytest.mark.parametrize(
     ("condition", "note"), [("Complete", "it is complete, so it has no pods"), ("Failed", "it has failed, so it has no pods")]
 )
-def test_a_job_that_has_ended_has_no_pods(tmp_path: Path, condition: str, note: str) -> None:
+def test_a_job_that_has_ended_has_no_pods(place: Place, condition: str, note: str) -> None:
     job = stored(
         "Job",
         "import",
@@ -329,29 +338,29 @@ def test_a_job_that_has_ended_has_no_pods(tmp_path: Path, condition: str, note: 
         spec={"template": template("import", restartPolicy="Never")},
         status={"conditions": [{"type": condition, "status": "True"}]},
     )
-    done = place(tmp_path, "--nodes", "-", "--lose", "each:node", *JSON, piped=dump(*NODES, job, *PODS[:2], *DEPLOYMENT))
+    done = place("--nodes", "-", "--lose", "each:node", *JSON, piped=dump(*NODES, job, *PODS[:2], *DEPLOYMENT))
     assert done.replicas["Job shop/import"] == []
     assert next(each["notes"] for each in done.plan["workloads"] if each["key"] == "Job shop/import") == [note]
     assert not [move for loss in done.plan["losses"] for move in loss["moves"] if move["workload"] == "Job shop/import"]
 
 
 @pytest.mark.parametrize("words", [(), ("--only-running",)])
-def test_the_status_of_a_machine_that_a_user_starts_says_whether_it_runs(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_the_status_of_a_machine_that_a_user_starts_says_whether_it_runs(place: Place, words: tuple[str, ...]) -> None:
     def machine(name: str, **status: Any) -> Object:
         spec = {"runStrategy": "Manual", "template": {"spec": MACHINE["spec"]}}
         return stored("VirtualMachine", name, version="kubevirt.io/v1", spec=spec, status=status)
 
     objects = (machine("erp", created=True, printableStatus="Running"), machine("old", printableStatus="Stopped"), MACHINE, LAUNCHER)
-    done = place(tmp_path, "--nodes", "-", *words, *JSON, piped=dump(*NODES, *objects))
+    done = place("--nodes", "-", *words, *JSON, piped=dump(*NODES, *objects))
     assert done.replicas == {"VirtualMachine shop/erp": [("virt-launcher-erp-x7k2p", "w2")], "VirtualMachine shop/old": []}
     assert done.plan["workloads"][1]["notes"][0] == "it is stopped, so it has no pod"
 
 
 @pytest.mark.parametrize("words", [("--lose", "each:node"), ("--drain", "each:node"), ("--remove", "each:node"), ("--upgrade", "each")])
-def test_pods_of_another_scheduler_are_not_evaluated_beside_priorities(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_pods_of_another_scheduler_are_not_evaluated_beside_priorities(place: Place, words: tuple[str, ...]) -> None:
     gold = stored("PriorityClass", "gold", version="scheduling.k8s.io/v1", value=1000)
     first = pod("web-5d8f7-a", "w1", "ReplicaSet/web-5d8f7", WEB, priorityClassName="gold", priority=1000)
     other = pod("batch-1-a", "w1", "ReplicaSet/batch-1", {"app": "batch"}, schedulerName="volcano")
-    done = place(tmp_path, "--nodes", "-", *words, *JSON, piped=dump(*NODES, gold, first, other))
+    done = place("--nodes", "-", *words, *JSON, piped=dump(*NODES, gold, first, other))
     assert (done.code, done.err) == (1, "")
     assert "batch-1-a" in done.out
