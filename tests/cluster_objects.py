@@ -41,6 +41,12 @@ def pod(name: str = "pod", labels: dict[str, str] | None = None, *, on: str = ""
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
+def budget(name: str = "web", **amount: Any) -> Object:
+    """A PodDisruptionBudget for the pods with ``app: web``; ``amount`` is what it allows or requires."""
+    spec = {"selector": {"matchLabels": {"app": "web"}}, **amount}
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
 def app(name: str, **more: Any) -> Object:
     """A label selector: ``app("web")`` selects ``app: web``."""
     return {"matchLabels": {"app": name, **more}}

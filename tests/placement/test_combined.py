@@ -16,7 +16,7 @@ from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.report.place import json_report, page, table
 from afflint.scheduler.cluster import Cluster
 from checkout import ROOT
-from cluster_objects import ZONE, Object, app, spread, zoned
+from cluster_objects import ZONE, Object, app, budget, spread, zoned
 from workload_objects import apart_by, inventory, pod_source
 
 SIX = zoned(a1="a", a2="a", b1="b", b2="b", c1="c", c2="c")
@@ -30,15 +30,6 @@ def planned(nodes: list[Object], pod_sources: list[PodSource], *budgets: Object,
 def combined(nodes: list[Object], pod_sources: list[PodSource], *budgets: Object, **asked: Any) -> DisruptionEffect:
     (loss,) = planned(nodes, pod_sources, *budgets, together=True, **asked).losses
     return loss
-
-
-def budget(**amount: Any) -> Object:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}, **amount},
-    }
 
 
 def moves(loss: DisruptionEffect) -> list[str]:

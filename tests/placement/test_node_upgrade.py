@@ -15,7 +15,7 @@ from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.placement.upgrade_pools import UpgradeRequest
 from afflint.report.place import json_report, page, table
 from checkout import ROOT
-from cluster_objects import HOST, ZONE, Object, app, node, pod, spread, zoned
+from cluster_objects import HOST, ZONE, Object, app, budget, node, pod, spread, zoned
 from workload_objects import apart_by, inventory, pod_source
 
 LIVE = {
@@ -45,15 +45,6 @@ def config_pool(name: str = "worker", **spec: Any) -> Object:
 
 def workers(**zones: str) -> list[Object]:
     return [node(name, {HOST: name, ZONE: zone, **WORKER}) for name, zone in zones.items()]
-
-
-def budget(**amount: Any) -> Object:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}, **amount},
-    }
 
 
 def moves(upgrade: UpgradeEffect) -> dict[str, tuple[int, int, str | None]]:

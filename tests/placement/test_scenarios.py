@@ -12,7 +12,7 @@ from afflint.controllers.pod_replacement import NEVER, PodReplacement
 from afflint.controllers.pod_source import PodSource, Virtualization
 from afflint.placement.plan import DisruptionEffect
 from afflint.placement.planner import DisruptionRequest, make_plan
-from cluster_objects import HOST, ZONE, Object, node, spread, term, together, zoned
+from cluster_objects import HOST, ZONE, Object, budget, node, spread, term, together, zoned
 from workload_objects import apart_by, inventory, pod_source
 
 SIX = zoned(a1="a", a2="a", b1="b", b2="b", c1="c", c2="c")
@@ -20,15 +20,6 @@ THREE = zoned(n1="", n2="", n3="")
 ABLE = {"networks": [{"name": "default", "pod": {}}], "domain": {"devices": {"interfaces": [{"name": "default", "masquerade": {}}]}}}
 LIVE = {"evictionStrategy": "LiveMigrate", **ABLE}
 VM_SET = "VirtualMachineInstanceReplicaSet"
-
-
-def budget(name: str = "web", **amount: Any) -> Object:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}, **amount},
-    }
 
 
 def happens(

@@ -19,6 +19,11 @@ def write(files: Mapping[str, str], top: Path | None = None) -> None:
         path.write_bytes(text.encode())
 
 
+def reasons(report: dict[str, Any]) -> list[str]:
+    """Why something is not rendered, by a report in JSON."""
+    return [each["reason"] for each in report["coverage"]["not_seen"]]
+
+
 class Checking:
     """Runs `afflint check --render` in this process."""
 

@@ -16,7 +16,7 @@ from afflint.rendering.chart_archives import ChartCache, DamagedArchiveError
 from command_line import exit_code
 from rendering.chart_servers import Server, packed, serving
 from rendering.real_tools import on_path
-from rendering.rendered_trees import Checking, write
+from rendering.rendered_trees import Checking, reasons, write
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -108,10 +108,6 @@ def flux(server: Server, version: str = "1.2.0", values: str = "zone: 1") -> dic
 
 
 SEEN = ["apps/release.yaml:7:11 wrong-type spec.template.spec.nodeSelector.zone ['chart web 1.2.0 (HelmRelease shop of apps)']"]
-
-
-def reasons(report: dict[str, object]) -> list[str]:
-    return [each["reason"] for each in report["coverage"]["not_seen"]]  # type: ignore[index]
 
 
 # Where charts come from.

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from deployment_text import deployment
-from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
+
+pytestmark = pytest.mark.usefixtures("helm_tool")
 
 VALUES = """\
 podAntiAffinity: ""
@@ -32,11 +33,6 @@ PRESET = """\
 """
 FIRST = WEB.count("\n") + 1
 """The line of the template after the container."""
-
-
-@pytest.fixture(autouse=True)
-def helm(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(monkeypatch, "helm")
 
 
 def chart(template: str, values: str = VALUES, more: dict[str, str] | None = None, dependencies: str = "") -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from deployment_text import deployment
-from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
+
+pytestmark = pytest.mark.usefixtures("helm_tool")
 
 VALUES = """\
 nodeSelector: {}
@@ -29,11 +30,6 @@ GOOD = """\
 IN_CONTAINER = textwrap.indent(GOOD, "    ").replace("nindent 8", "nindent 12")
 FIRST = HEAD.count("\n") + 1
 """The line of the template after the container."""
-
-
-@pytest.fixture(autouse=True)
-def helm(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(monkeypatch, "helm")
 
 
 def chart(template: str, values: str = VALUES, more: dict[str, str] | None = None) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
+
+pytestmark = pytest.mark.usefixtures("tools")
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: nginx}]}\n"
 RELEASE = """\
@@ -23,11 +24,6 @@ TREE = {
     "wrapper/Chart.yaml": "apiVersion: v2\nname: w\nversion: 1.0.0\ndependencies:\n- {name: redis, version: 1.x.x, repository: 'https://x'}\n",
     "app.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: db}\nspec: {source: {chart: redis, repoURL: 'https://x'}}\n",
 }
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(monkeypatch, "kustomize", "helm")
 
 
 def test_a_run_without_rendering_says_what_it_has_not_seen(checking: Checking) -> None:

@@ -5,13 +5,9 @@ from pathlib import Path
 import pytest
 
 from afflint.rendering.flux_variables import FluxVariable, Variables, substitute
-from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(monkeypatch, "kustomize", "helm")
+pytestmark = pytest.mark.usefixtures("tools")
 
 
 KNOWN = Variables({"zone": FluxVariable("Zone-a.b.c"), "empty": FluxVariable("")})

@@ -12,8 +12,9 @@ from afflint.rendering.git_downloads import git_folder
 from afflint.rendering.programs import RenderError
 from command_line import exit_code
 from rendering.git_server import GitServer, commit, git, serving_git
-from rendering.real_tools import on_path
-from rendering.rendered_trees import Checking, write
+from rendering.rendered_trees import Checking, reasons, write
+
+pytestmark = pytest.mark.usefixtures("tools_and_git")
 
 CHART = "apiVersion: v2\nname: NAME\nversion: 1.0.0\n"
 POD = """\
@@ -42,15 +43,6 @@ spec:
 SEEN = "apps/release.yaml:7:11 wrong-type spec.nodeSelector.zone"
 
 
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    on_path(monkeypatch, "helm", "git")
-    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-
-
 @pytest.fixture
 def repositories(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the repositories that are served; `charts` has the chart `web`."""
@@ -70,10 +62,6 @@ def flux(address: str, ref: str = "branch: main") -> dict[str, str]:
     spec = f"{{url: '{address}', ref: {{{ref}}}}}"
     source = f"apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {{name: charts, namespace: shops}}\nspec: {spec}\n"
     return {".git/HEAD": "", "apps/release.yaml": RELEASE, "apps/source.yaml": source}
-
-
-def reasons(report: dict[str, object]) -> list[str]:
-    return [each["reason"] for each in report["coverage"]["not_seen"]]  # type: ignore[index]
 
 
 @pytest.mark.parametrize("ref", ["branch: main", "tag: v1", "name: refs/tags/v1", "commit: COMMIT"])

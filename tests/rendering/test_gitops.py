@@ -12,8 +12,9 @@ from afflint.rendering.flux_variables import FluxVariable, Variables, substitute
 from afflint.rendering.gitops import hints
 from afflint.rendering.set_templates import fill_template
 from growth import assert_linear, calls
-from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
+
+pytestmark = pytest.mark.usefixtures("tools")
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -51,11 +52,6 @@ spec:
   destination: {{namespace: shop, server: https://kubernetes.default.svc}}
   source: {source}
 """
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(monkeypatch, "kustomize", "helm")
 
 
 def test_an_application_gives_a_chart_its_values(checking: Checking) -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.helm import Charts
-from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
+
+pytestmark = pytest.mark.usefixtures("helm_tool")
 
 CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
 HELPERS = """\
@@ -59,11 +60,6 @@ nodeSelector:
   gpu: "true"
 affinity: {}
 """
-
-
-@pytest.fixture(autouse=True)
-def helm(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(monkeypatch, "helm")
 
 
 def chart(folder: str = "chart", values: str = VALUES, template: str = TEMPLATE, more: str = "") -> None:

@@ -7,8 +7,9 @@ import pytest
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.helmfiles import add_helmfiles
 from afflint.rendering.hints import Hints
-from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
+
+pytestmark = pytest.mark.usefixtures("helm_tool")
 
 TEMPLATE = """\
 apiVersion: apps/v1
@@ -29,11 +30,6 @@ CHART = {
     "charts/web/values.yaml": "zone: a\nreplicas: 1\n",
     "charts/web/templates/web.yaml": TEMPLATE,
 }
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(monkeypatch, "helm")
 
 
 def test_values_files_inline_values_and_single_values(checking: Checking) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from deployment_text import deployment
-from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
+
+pytestmark = pytest.mark.usefixtures("tools")
 
 WEB = deployment("{containers: [{name: web, image: nginx}]}")
 SPREAD = """\
@@ -23,11 +24,6 @@ spec:
         whenUnsatisfiable: DoNotSchedule
         labelSelector: {matchLabels: {app: wob}}
 """
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(monkeypatch, "kustomize", "helm")
 
 
 @pytest.fixture

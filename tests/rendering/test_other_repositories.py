@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from rendering.git_server import GitServer, commit, serving_git
-from rendering.real_tools import on_path
-from rendering.rendered_trees import Checking, write
+from rendering.rendered_trees import Checking, reasons, write
+
+pytestmark = pytest.mark.usefixtures("tools_and_git")
 
 POD = """\
 apiVersion: v1
@@ -59,15 +60,6 @@ spec:
 IN_KUSTOMIZATION = "shop.yaml:6:9 wrong-type spec.nodeSelector.zone"
 
 
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    on_path(monkeypatch, "kustomize", "helm", "git")
-    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-
-
 @pytest.fixture
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
     """It serves the repository `apps`."""
@@ -85,10 +77,6 @@ def application(server: GitServer, path: str, more: str = "") -> None:
 def kustomization(server: GitServer, path: str, more: str = "") -> None:
     source = SOURCE.replace("ADDRESS", f"{server.address}/apps/.git")
     write({".git/HEAD": "", "shop.yaml": KUSTOMIZATION.replace("PATH", path) + more, "source.yaml": source})
-
-
-def reasons(report: dict[str, object]) -> list[str]:
-    return [each["reason"] for each in report["coverage"]["not_seen"]]  # type: ignore[index]
 
 
 def test_an_application_renders_a_kustomization_of_another_repository(checking: Checking, server: GitServer) -> None:

@@ -10,16 +10,12 @@ import pytest
 from afflint.rendering.given_values import Setting
 from afflint.rendering.set_templates import used_parameter, without_actions
 from rendering.planted_mistakes import names, tree
-from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
+
+pytestmark = pytest.mark.usefixtures("tools")
 
 LINE = re.compile(r"\bline (\d+)(?: of ([\w./-]+))?")
 """A line that a message names, with its file if that is another one than that of the finding."""
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(monkeypatch, "kustomize", "helm")
 
 
 @pytest.mark.parametrize("name", names())

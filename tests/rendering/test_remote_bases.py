@@ -18,8 +18,9 @@ from afflint.rendering.remote_bases import remote_bases
 from command_line import exit_code
 from rendering.chart_servers import serving
 from rendering.git_server import GitServer, commit, git, serving_git
-from rendering.real_tools import on_path
-from rendering.rendered_trees import Checking, write
+from rendering.rendered_trees import Checking, reasons, write
+
+pytestmark = pytest.mark.usefixtures("tools_and_git")
 
 POD = """\
 apiVersion: v1
@@ -31,15 +32,6 @@ spec:
 """
 WRONG = POD.replace("ZONE", "1")
 RIGHT = POD.replace("ZONE", "a")
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    on_path(monkeypatch, "kustomize", "helm", "git")
-    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
 
 
 @pytest.fixture
@@ -64,10 +56,6 @@ def overlay(*resources: str) -> dict[str, str]:
 
 OWN = "app/own.yaml:5:24 wrong-type spec.nodeSelector.zone ['app']"
 OF_BASE = "app/kustomization.yaml:3:3 wrong-type spec.nodeSelector.zone ['app']"
-
-
-def reasons(report: dict[str, object]) -> list[str]:
-    return [each["reason"] for each in report["coverage"]["not_seen"]]  # type: ignore[index]
 
 
 # What is fetched.

@@ -3,8 +3,9 @@
 import pytest
 
 from deployment_text import deployment
-from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
+
+pytestmark = pytest.mark.usefixtures("tools")
 
 TEMPLATE = deployment(
     '{{- if eq .Values.arch "arm64" }}',
@@ -29,11 +30,6 @@ metadata: {name: NAME}
 spec:
   source: {path: PATH, helm: HELM}
 """
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(monkeypatch, "kustomize", "helm")
 
 
 def application(name: str, path: str, helm: str = "{}") -> str:
