@@ -122,8 +122,8 @@ def test_a_baseline_nested_without_end_is_none(afflint: Afflint, tmp_path: Path)
 
 def test_a_file_for_which_there_is_no_memory_is_a_finding(afflint: Afflint, tmp_path: Path) -> None:
     (tmp_path / "web.yaml").write_text(LACKING)
-    (tmp_path / "a.yaml").write_text(LACKING + "# " + 200_000_000 * "x")
-    ended = afflint("check", "--no-config", "--format", "concise", ".", megabytes=300)
+    (tmp_path / "a.yaml").write_text(LACKING + "# " + 100_000_000 * "x")
+    ended = afflint("check", "--no-config", "--format", "concise", ".", megabytes=200)
     assert (ended.code, ended.lines) == (1, ["a.yaml:1:1: error the file needs more memory than is available [unreadable-manifest]", FOUND])
 
 
