@@ -232,10 +232,7 @@ class TestUsage:
             ("check --config nowhere.yaml", "no such configuration file: 'nowhere.yaml'"),
             ("check --config a.yaml --no-config", "--config cannot be used with --no-config"),
             ("check --output a --output b", "more --output than --format options: each --output needs a --format"),
-            (
-                "check --format json --format sarif",
-                "only one report can be written to standard output; the others need an --output FILE",
-            ),
+            ("check --format json --format sarif", "only one report can be written to standard output; the others need an --output FILE"),
             ("check manifests", "no such file or folder: 'manifests'"),
             ("check pods.yaml", "no such file or folder: 'pods.yaml'; did you mean 'pod.yaml'?"),
             ("check no*.yaml", "no file matches 'no*.yaml'"),

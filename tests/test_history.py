@@ -19,16 +19,8 @@ FIXED = [
         "deployments/gpu-operator/values.yaml",
         [("deprecated-node-label", 97), ("legacy-control-plane-toleration", 464)],
     ),
-    (
-        "NVIDIA+gpu-operator/blob-170ee14277",
-        "driver-additional-configs.yaml",
-        [("selector-template-mismatch", 132)],
-    ),
-    (
-        "aws-samples+eks-workshop-v2/blob-919ce884a1",
-        "nodeselector-w-toleration-deployment.yaml",
-        [("wrong-type", 13)],
-    ),
+    ("NVIDIA+gpu-operator/blob-170ee14277", "driver-additional-configs.yaml", [("selector-template-mismatch", 132)]),
+    ("aws-samples+eks-workshop-v2/blob-919ce884a1", "nodeselector-w-toleration-deployment.yaml", [("wrong-type", 13)]),
 ]
 
 # Here the fix brought the mistake in: anti-affinity over a label that is in metadata.labels only.

@@ -288,10 +288,7 @@ class TestVolumesThatAreNotKnown:
                 [storage_class("some", "csi.example.com")],
                 "it is not known from which nodes the volumes of the StorageClass some can be used",
             ),
-            (
-                [storage_class("some", "kubernetes.io/no-provisioner")],
-                "no PersistentVolume of the StorageClass some is known",
-            ),
+            ([storage_class("some", "kubernetes.io/no-provisioner")], "no PersistentVolume of the StorageClass some is known"),
         ],
         ids=["class", "provisioner", "volumes"],
     )

@@ -120,11 +120,7 @@ SILENT: list[tuple[str, str, str | None]] = [
     ("invalid-toleration", pod("tolerations: [{key: a, operator: Is, value: b}]"), "unknown-operator"),
     ("invalid-toleration", pod('tolerations: [{key: a, operator: Exists, effect: ""}]'), None),
     ("label-keys-conflict", pod(anti(f"{{{SELECTOR}, matchLabelKeys: [app], topologyKey: {HOST}}}")), None),
-    (
-        "migration-impossible",
-        machine("evictionStrategy: LiveMigrateIfPossible", f"nodeSelector: {{{HOST}: a}}"),
-        None,
-    ),
+    ("migration-impossible", machine("evictionStrategy: LiveMigrateIfPossible", f"nodeSelector: {{{HOST}: a}}"), None),
     ("missing-term-wrapper", machine(f"affinity: {{nodeAffinity: {{{PREFERRED}: [{{weight: 1}}]}}}}"), "missing-preference"),
     ("never-matching-comparison", pod(node_terms(f"{{{expression('a', 'Gt', '[]')}}}")), "operator-values-mismatch"),
     ("never-matching-comparison", pod(node_terms(f"{{{expression('a', 'Gt', '[8]')}}}")), "wrong-type"),

@@ -26,10 +26,7 @@ def unmet(*terms: str, required: str = "", kind: str = "matchExpressions", more:
 @pytest.mark.parametrize(
     ("term", "message"),
     [
-        (
-            "{key: size, operator: In, values: [larg]}",
-            "warning: no node has the label `size` with the value `larg`; did you mean `large`?",
-        ),
+        ("{key: size, operator: In, values: [larg]}", "warning: no node has the label `size` with the value `larg`; did you mean `large`?"),
         (
             "{key: zone, operator: In, values: [east]}",
             "warning: no node has the label `zone` with the value `east`; the values that nodes have are `West` and `west`",

@@ -144,11 +144,7 @@ class TestHover:
                 "{labels: {app",
                 "The pods of VirtualMachine node-affinity-vm are selected by required podAffinity of Deployment web.",
             ),
-            (
-                "web.yaml",
-                "labels:",
-                "The pods of Deployment web are selected by its own topologySpreadConstraint and Service web.",
-            ),
+            ("web.yaml", "labels:", "The pods of Deployment web are selected by its own topologySpreadConstraint and Service web."),
             ("web.yaml", "{selector: {app", "Service web selects pods that have `app=web`, in this namespace: Deployment web."),
         ],
     )

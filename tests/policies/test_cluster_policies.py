@@ -435,10 +435,7 @@ def test_patterns_and_folders_find_manifests(tmp_path: Path, named: str) -> None
         ("'admission/*.yaml'", "1:12: `admission/*.yaml` matches no file with policies and no manifest"),
         ("empty", "1:12: `empty` matches no file with policies and no manifest"),
         ("web.yaml", "1:12: none of these manifests contains a policy in CEL"),
-        (
-            "changing.yaml",
-            "1:12: none of these manifests contains a policy in CEL; a policy that changes objects belongs under `context`",
-        ),
+        ("changing.yaml", "1:12: none of these manifests contains a policy in CEL; a policy that changes objects belongs under `context`"),
     ],
 )
 def test_names_that_lead_to_no_policy_are_mistakes(tmp_path: Path, named: str, mistake: str) -> None:

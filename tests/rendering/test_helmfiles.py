@@ -97,11 +97,7 @@ def test_a_template_of_values_is_filled(checking: Checking) -> None:
             "its template depends on `{{ if .Values.x }}`, which is not known",
         ),
         ("namespace: shop", "namespace: {{ env `X` }}", "its `namespace` is not known"),
-        (
-            "namespace: shop",
-            "installedTemplate: '{{`{{ if .x }}true{{ end }}`}}'",
-            "its `installedTemplate` is not known",
-        ),
+        ("namespace: shop", "installedTemplate: '{{`{{ if .x }}true{{ end }}`}}'", "its `installedTemplate` is not known"),
     ],
 )
 def test_what_is_not_rendered_is_reported(checking: Checking, old: str, new: str, seen: str) -> None:

@@ -71,14 +71,8 @@ class TestPods:
                 f"{FIRST_TERM}.labelSelector['matchLabels']['app'] is not a string",
             ),
             ({"affinity": together({"topologyKey": 1})}, f"{FIRST_TERM}.topologyKey is the number 1, not a string"),
-            (
-                {"topologySpreadConstraints": [spread("zone", {}, "1")]},
-                f"{FIRST_SKEW} is a string, not an integer",
-            ),
-            (
-                {"topologySpreadConstraints": [spread("zone", {}, True)]},
-                f"{FIRST_SKEW} is true, not an integer",
-            ),
+            ({"topologySpreadConstraints": [spread("zone", {}, "1")]}, f"{FIRST_SKEW} is a string, not an integer"),
+            ({"topologySpreadConstraints": [spread("zone", {}, True)]}, f"{FIRST_SKEW} is true, not an integer"),
             ({"nodeName": 3}, "spec.nodeName is the number 3, not a string"),
             (
                 {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [{"operator": "No"}, 1]}]}}}},

@@ -98,10 +98,7 @@ def test_a_key_in_the_selector_and_in_match_label_keys(selector: str, deployment
         (node_term("matchExpressions: [{key: zone, operator: In}]"), "operator-values-mismatch"),
         (node_term("matchFields: [{key: a, operator: In, values: [b]}]"), "invalid-match-field"),
         ("affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {}}}", "empty-node-selector-terms"),
-        (
-            "affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 5}]}}",
-            "missing-term-wrapper",
-        ),
+        ("affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 5}]}}", "missing-term-wrapper"),
         (
             "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {}}]}}",
             "weight-out-of-range",

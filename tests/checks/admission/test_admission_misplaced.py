@@ -12,18 +12,9 @@ NODE_AFFINITY = "spec.template.spec.affinity.nodeAffinity.requiredDuringScheduli
     "field, message",
     [
         ("affinity: {}", "affinity is in the nodeSelector, where it is read as a key; it belongs in spec.template.spec"),
-        (
-            "tolerations: [a]",
-            "tolerations is in the nodeSelector, where it is read as a key; it belongs in spec.template.spec",
-        ),
-        (
-            "podAffinity: {}",
-            "podAffinity is in the nodeSelector, where it is read as a key; it belongs in spec.template.spec.affinity",
-        ),
-        (
-            "nodeSelectorTerms: []",
-            f"nodeSelectorTerms is in the nodeSelector, where it is read as a key; it belongs in {NODE_AFFINITY}",
-        ),
+        ("tolerations: [a]", "tolerations is in the nodeSelector, where it is read as a key; it belongs in spec.template.spec"),
+        ("podAffinity: {}", "podAffinity is in the nodeSelector, where it is read as a key; it belongs in spec.template.spec.affinity"),
+        ("nodeSelectorTerms: []", f"nodeSelectorTerms is in the nodeSelector, where it is read as a key; it belongs in {NODE_AFFINITY}"),
         ("volumes: [a]", "volumes is in the nodeSelector, where it is read as a key; it belongs in spec.template.spec"),
         ("matchLabels: {a: b}", "matchLabels is in the nodeSelector, which is itself a map of labels"),
         ("matchExpressions: [a]", "matchExpressions is in the nodeSelector, which is a plain map of labels"),

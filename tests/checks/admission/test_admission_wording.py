@@ -36,16 +36,8 @@ def words(text: str, target: Target | None = None) -> list[tuple[str, str]]:
             'a node selector term does not support the operator `""`',
             "Write In, NotIn, Exists, DoesNotExist, Gt or Lt.",
         ),
-        (
-            node_term("matchExpressions: [{operator: Exists}]"),
-            "this match expression has no key",
-            "Add `key:` with the name of a label.",
-        ),
-        (
-            "schedulingGates: [{}]",
-            "this scheduling gate has no name",
-            "Name gates like labels: `example.com/gate`.",
-        ),
+        (node_term("matchExpressions: [{operator: Exists}]"), "this match expression has no key", "Add `key:` with the name of a label."),
+        ("schedulingGates: [{}]", "this scheduling gate has no name", "Name gates like labels: `example.com/gate`."),
         # Values of matchFields.
         (
             node_term("matchFields: [{key: metadata.name, operator: In, values: [a, b]}]"),
@@ -83,32 +75,12 @@ def words(text: str, target: Target | None = None) -> list[tuple[str, str]]:
             "a toleration without a key must have `operator: Exists`, which tolerates every taint",
             "Add the key of the taint, or write `operator: Exists` if every taint is meant.",
         ),
-        (
-            "preemptionPolicy: Always",
-            "`Always` is not a valid value of preemptionPolicy",
-            "Write PreemptLowerPriority or Never.",
-        ),
+        ("preemptionPolicy: Always", "`Always` is not a valid value of preemptionPolicy", "Write PreemptLowerPriority or Never."),
         # Types.
-        (
-            "nodeSelector: {a: true}",
-            "the value of `a` must be a string, but unquoted `true` is a boolean",
-            'Quote it: `"true"`.',
-        ),
-        (
-            "nodeSelector: {a: yes}",
-            "the value of `a` must be a string, but unquoted `yes` is a boolean (true)",
-            'Quote it: `"yes"`.',
-        ),
-        (
-            "nodeSelector: {a: 1e3}",
-            "the value of `a` must be a string, but unquoted `1e3` is a number (1000)",
-            'Quote it: `"1e3"`.',
-        ),
-        (
-            "nodeSelector: {a: 1.0}",
-            "the value of `a` must be a string, but unquoted `1.0` is a number",
-            'Quote it: `"1.0"`.',
-        ),
+        ("nodeSelector: {a: true}", "the value of `a` must be a string, but unquoted `true` is a boolean", 'Quote it: `"true"`.'),
+        ("nodeSelector: {a: yes}", "the value of `a` must be a string, but unquoted `yes` is a boolean (true)", 'Quote it: `"yes"`.'),
+        ("nodeSelector: {a: 1e3}", "the value of `a` must be a string, but unquoted `1e3` is a number (1000)", 'Quote it: `"1e3"`.'),
+        ("nodeSelector: {a: 1.0}", "the value of `a` must be a string, but unquoted `1.0` is a number", 'Quote it: `"1.0"`.'),
         (
             'nodeSelector: {a: !!int "5"}',
             "the value of `a` must be a string, but its tag makes `5` a number",
