@@ -103,7 +103,7 @@ def test_manifests(trees: Trees, sample: dict[str, Any], others: list[dict[str, 
     """Broken manifests next to valid ones, checked alone, against nodes, and placed on them."""
     broken = [changed(sample, steps, value) for steps in FIELDS for value in (TYPES if sample in SAMPLES["manifests"] else VALUES)]
     trees.write(nodes__yaml=block([NODE]), web__yaml=block(SAMPLES["manifests"][:2]), a__yaml=block([*broken, *others]))
-    trees.write(b__json=in_list(broken))
+    trees.write(b__json=in_list(changed(sample, steps, value) for steps in FIELDS for value in TYPES))
     trees.run("check", "--nodes", "nodes.yaml", "a.yaml", "b.json", "web.yaml", "--crds", "a.yaml")
     trees.write(b__json=in_list(changed(sample, steps, value) for steps in NAMING for value in TYPES))
     trees.run("place", "--nodes", "nodes.yaml", "b.json", "web.yaml")
