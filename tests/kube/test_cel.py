@@ -203,7 +203,8 @@ def test_a_machine_with_a_long_script_is_judged() -> None:
 @needs_cel
 @pytest.mark.parametrize("more", ["variables.v@ + variables.v@", "[variables.v@, variables.v@]"])
 @pytest.mark.parametrize("first", ["'some text'", "[1, 2, 3]"])
-def test_variables_that_double_end_somewhere(first: str, more: str) -> None:
+def test_variables_that_double_end_somewhere(monkeypatch: pytest.MonkeyPatch, first: str, more: str) -> None:
+    monkeypatch.setattr("afflint.admission.cel.LARGEST", 1 << 15)
     variables = {"v0": first, **{f"v{number + 1}": more.replace("@", str(number)) for number in range(60)}}
     given = EvaluationInput({"object": {}}, {name: compiled(text) for name, text in variables.items()})
     program = compiled("size(variables.v60) > 0")
