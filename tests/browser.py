@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import json
 import os
@@ -146,6 +145,3 @@ class Page:
         """The worker that this tab started last."""
         attached = [each["params"] for each in self._browser.events if each.get("method") == "Target.attachedToTarget"]
         return Page(self._browser, next(each["sessionId"] for each in reversed(attached) if each["targetInfo"]["type"] == "worker"))
-
-    def picture(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))

@@ -9,7 +9,6 @@ from linting import lint, messages_of
 RULES = frozenset(
     ("unknown-field", "misplaced-constraint", "wrong-type", "missing-term-wrapper", "empty-topology-key", "invalid-spread-constraint")
 )
-REACHES = "(if this reaches a pod, kubectl rejects it, other clients drop it)"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 

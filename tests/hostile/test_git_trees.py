@@ -19,7 +19,6 @@ CANARY = "OUTSIDE CANARY!"
 WEB = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: nginx}]}\n"
 HOSTILE = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: theirs, labels: {{a: '{CANARY}'}}}}\n"
 LINK, FILE = "120000", "100644"
-NESTED = "nested"
 
 Entry = tuple[str, str, str]
 """The mode, the path and the content or target. A path with `//` is one name that contains a slash."""

@@ -137,9 +137,6 @@ class TestRequiredAutoscaler:
         assert messages_of(tmp_path, self.POLICY, NAMED.replace("replicas: 3", "replicas: 0")) == []
 
 
-OTHER = "Deployment web has the priority class `low`; the policy allows only `high`"
-
-
 class TestRequiredPriorityClass:
     @pytest.mark.parametrize(
         "params, spec, expected",

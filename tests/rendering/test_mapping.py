@@ -51,8 +51,6 @@ spec:
       containers:
         - {{name: web, image: "nginx:1.27"}}
 """
-DATABASE, QUEUE = WORKLOAD.format(kind="StatefulSet", name="db"), WORKLOAD.format(kind="Deployment", name="queue")
-LISTED = WORKLOAD.format(kind="Deployment", name="listed")
 TREE = {
     "base/web.yaml": WORKLOAD.format(kind="Deployment", name="web"),
     "base/all.yaml": "---\n# first\n---\n"

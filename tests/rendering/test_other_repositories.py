@@ -45,7 +45,6 @@ spec:
     targetRevision: main
     path: PATH
 """
-IN_APPLICATION = "shop.yaml:8:11 wrong-type spec.nodeSelector.zone"
 SOURCE = (
     "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: apps}\nspec: {url: 'ADDRESS', ref: {branch: main}}\n"
 )
