@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint.kube.label_syntax import is_key, is_value
-from afflint.kube.selector_algebra import conflict, find_difference, implies, sample_values
+from afflint.kube.selector_algebra import can_hold_together, conflict, find_difference, implies, sample_values
 from afflint.kube.selectors import (
     EVERYTHING,
     NODE_NAME,
@@ -28,6 +28,7 @@ from afflint.kube.selectors import (
     parse_node_term,
     requirement_paths,
 )
+from growth import assert_linear
 
 
 def select(*conditions: str) -> Selector:
@@ -409,3 +410,11 @@ def test_of_many_requirements_that_contradict_each_other_two_are_named() -> None
 )
 def test_values_that_meet_requirements_are_named(requirements: list[Requirement], values: list[str | None]) -> None:
     assert sample_values(requirements) == values
+
+
+def test_requirements_with_many_values_are_compared_in_linear_time() -> None:
+    def check(count: int) -> None:
+        values = tuple([f"v{number}" for number in range(count)])
+        assert not can_hold_together([Requirement("app", "In", values), Requirement("app", "NotIn", values)])
+
+    assert_linear(check, 20_000)

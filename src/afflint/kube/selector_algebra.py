@@ -109,7 +109,7 @@ def can_hold_together(requirements: Sequence[Requirement]) -> bool:
         if each.field:
             break
         if each.operator == "In":
-            return any(all(is_met(other, value) for other in requirements) for value in each.values)
+            return bool(frozenset(each.values).intersection(*(_admitted(other, each.values) for other in requirements)))
         if each.operator == "DoesNotExist":
             return all(is_met(other, None) for other in requirements)
     return bool(sample_values(requirements))
