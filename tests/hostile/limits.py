@@ -8,12 +8,16 @@ import os
 import resource
 import sys
 
+_PATIENCE = 300
+"""The seconds of processor time after which a command that does not end is killed."""
+
 
 def main(megabytes: str, report: str, *command: str) -> None:
     limit = int(megabytes) * 2**20
     child = os.fork()
     if child == 0:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_CPU, (_PATIENCE, _PATIENCE))
         os.execv(command[0], command)
     _, status, usage = os.wait4(child, 0)
     taken = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)

@@ -1,11 +1,13 @@
 """Twice as much input takes about twice as long, whatever part of it is large."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.run import run
+from afflint.source.examples import ExampleError, parse
 from afflint.source.sources import Source
 from afflint.yaml.documents import read
 from growth import assert_linear
@@ -113,6 +115,17 @@ def test_places_are_found_without_a_search() -> None:
             assert document.locate(("a", f"k{number}", "b")).line == number + 2
 
     assert_linear(locate, 20_000)
+
+
+@pytest.mark.parametrize("page", ["```yaml bad\n", "```\ntext\n```\n", " "])
+def test_pages_with_examples_are_read_through_once(page: str) -> None:
+    def read_page(count: int) -> None:
+        text = count * page if page.strip() else f"```yaml good\n#{count * page}x\n```\n"
+        for example in parse("team", text).examples:
+            with suppress(ExampleError):
+                example.expected()
+
+    assert_linear(read_page, 40_000)
 
 
 def test_quadratic_growth_is_noticed() -> None:

@@ -41,15 +41,14 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def unreadable(afflint: Afflint, write: Write) -> Callable[[str | bytes], str]:
-    """Checks a hostile file beside a bad one; gives what is said about the hostile one, and sees to the bounds and to the other."""
+    """Checks a hostile file beside a bad one; gives what is said about the hostile one, and sees to its memory and to the other."""
 
-    def check(content: str | bytes, seconds: float = 2, megabytes: float = 200) -> str:
+    def check(content: str | bytes, megabytes: float = 200) -> str:
         write({"a.yaml": content, "bad.yaml": BAD})
         ended = afflint("check", "--no-config", "--format", "concise", ".")
         assert ended.err == ""
         assert ended.code == 1
         assert FOUND in ended.lines
-        assert ended.seconds < seconds
         assert ended.megabytes < megabytes
         [message] = [line for line in ended.lines if line != FOUND]
         return message.removeprefix("a.yaml:")
@@ -171,11 +170,10 @@ def test_sixteen_megabytes(afflint: Afflint, write: Write, kind: str) -> None:
     ended = afflint("check", "--no-config", "--format", "concise", "a.yaml", megabytes=350)
     assert (ended.code, ended.err) == (1, "")
     assert sum("[wrong-type]" in line for line in ended.lines) == count
-    assert ended.seconds < 7
 
 
 def test_a_document_of_millions_of_values(unreadable: Callable[..., str]) -> None:
-    message = unreadable(under_spec("  x: [" + 3_000_000 * "1," + "]\n"), seconds=3)
+    message = unreadable(under_spec("  x: [" + 3_000_000 * "1," + "]\n"))
     assert message.startswith("1:1: error the document is too large; split it")
 
 

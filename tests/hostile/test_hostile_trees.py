@@ -156,7 +156,6 @@ def test_a_page_that_is_not_an_example_is_read_through_once(page: str, afflint: 
     (tmp_path / "team.md").write_text(page)
     ended = afflint("test", ".")
     assert ended.code in (0, 1, 2)
-    assert ended.seconds < 4
 
 
 def test_owners_are_not_orders_to_a_terminal(afflint: Afflint, tmp_path: Path) -> None:

@@ -115,6 +115,13 @@ def test_fragments_of_services_and_budgets_are_not_a_problem_of_a_plan() -> None
     assert placing.problems == ()
 
 
+def test_a_file_that_vanishes_before_it_is_read_is_a_finding(tmp_path: Path) -> None:
+    web = Source("web.yaml", "web.yaml", f"{CACHE}".encode())
+    outcome = run([Source("gone.yaml", str(tmp_path / "gone.yaml")), web], default_settings())
+    assert [(each.file, each.rule) for each in outcome.findings] == [("gone.yaml", "unreadable-manifest")]
+    assert outcome.summary.unread == 1
+
+
 def test_a_namespace_of_two_minds_is_taken_for_neither() -> None:
     namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop, labels: {{team: {}}}}}\n"
     namespaces = [Source(f"{team}.yaml", f"{team}.yaml", namespace.format(team).encode()) for team in ("blue", "red")]
