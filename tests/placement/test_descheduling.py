@@ -1,6 +1,7 @@
 """What a descheduler does, run after run: which plugin evicts which pod, where it goes, and the loops that never end."""
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,34 @@ def test_without_the_check_of_the_node_fit_a_pod_may_stay_pending() -> None:
     assert descheduled(nodes, [pod_source("web")], policy(TAINTS), pods=pods).rounds == ()
     effect = descheduled(nodes, [pod_source("web")], policy(TAINTS, evictor={}), pods=pods)
     assert (moves(effect), effect.settled, effect.is_harmless) == ([["web-x-1: n1 -> None"]], True, False)
+
+
+@pytest.mark.parametrize(
+    ("selector", "relieved"),
+    [
+        ("disk=ssd", ["n1"]),
+        ("disk == ssd", ["n1"]),
+        ("disk!=ssd", ["n2", "n3"]),
+        ("disk", ["n1", "n2"]),
+        ("!disk", ["n3"]),
+        ("disk,disk!=ssd", ["n2"]),
+        ("", ["n1", "n2", "n3"]),
+        ("disk in (ssd, hdd)", ["n1", "n2", "n3"]),
+    ],
+)
+def test_the_node_selector_of_a_policy_limits_the_nodes_that_pods_leave(selector: str, relieved: list[str]) -> None:
+    """Sets of values are not read: such a policy is simulated on all nodes."""
+    taint = ["maintenance:NoSchedule"]
+    nodes = [node("n1", {"disk": "ssd"}, taints=taint), node("n2", {"disk": "hdd"}, taints=taint), node("n3", {}, taints=taint)]
+    pods = [running(f"web-x-{number}", f"n{number}") for number in (1, 2, 3)]
+    chosen = policy(TAINTS, evictor={})._replace(node_selector=_selector_of(selector))
+    evicted = {each.node for each in chain(*descheduled(nodes, [pod_source("web", replicas=3)], chosen, pods=pods).rounds)}
+    assert sorted(evicted) == relieved
+
+
+def _selector_of(text: str) -> Any:
+    (found,) = read_policies([{"kind": "DeschedulerPolicy", "nodeSelector": text, "profiles": [{"name": "p"}]}])
+    return found.node_selector
 
 
 # --- policies ------------------------------------------------------------------------------------------------------------

@@ -131,9 +131,18 @@ def _policy(name: str, data: Mapping[str, Any]) -> DeschedulerPolicy:
 
 
 def _labels(text: str) -> Parsed | None:
-    """Return the selector of ``key=value`` pairs; other forms are rare and select all nodes here."""
-    pairs = [each.strip().split("=") for each in text.split(",") if each.strip()]
-    return parse_label_selector({"matchLabels": {pair[0]: pair[-1] for pair in pairs}}) if all(len(pair) > 1 for pair in pairs) else None
+    """Return the selector that a text such as ``disk=ssd,!gpu`` writes; those with sets of values are rare and select all nodes here."""
+    if "(" in text:
+        return None
+    return parse_label_selector({"matchExpressions": [_expression(each.strip()) for each in text.split(",") if each.strip()]})
+
+
+def _expression(text: str) -> Mapping[str, Any]:
+    key, equals, value = text.partition("=")
+    if equals:
+        operator = "NotIn" if key.endswith("!") else "In"
+        return {"key": key.rstrip("!").strip(), "operator": operator, "values": [value.removeprefix("=").strip()]}
+    return {"key": text.removeprefix("!").strip(), "operator": "DoesNotExist" if text.startswith("!") else "Exists"}
 
 
 def _profile(profile: Mapping[str, Any]) -> DeschedulerProfile:
