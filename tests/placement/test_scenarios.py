@@ -12,7 +12,7 @@ from afflint.controllers.pod_replacement import NEVER, PodReplacement
 from afflint.controllers.pod_source import PodSource, Virtualization
 from afflint.placement.plan import DisruptionEffect
 from afflint.placement.planner import DisruptionRequest, make_plan
-from cluster_objects import HOST, ZONE, Object, budget, node, spread, term, together, zoned
+from cluster_objects import HOST, ZONE, Object, budget, node, pod, spread, term, together, zoned
 from workload_objects import apart_by, inventory, pod_source
 
 SIX = zoned(a1="a", a2="a", b1="b", b2="b", c1="c", c2="c")
@@ -191,6 +191,23 @@ def test_a_drain_that_the_budget_blocks_interrupts_nothing(amount: Any) -> None:
 def test_a_percentage_of_what_may_be_missing_is_rounded_up() -> None:
     loss = happens("drain", THREE, pod_source("web"), "n1", budget(maxUnavailable="1%"))
     assert (loss.result, moves(loss), outcome(loss)) == ("ends", ["web-0: recreated on n2"], "interrupted")
+
+
+@pytest.mark.parametrize(
+    ("amount", "why"),
+    [
+        ({"minAvailable": 2}, "PodDisruptionBudget web (minAvailable 2) requires 2 of 2 pods to be healthy, and 2 are"),
+        ({"maxUnavailable": 0}, "PodDisruptionBudget web (maxUnavailable 0) requires 2 of 2 pods to be healthy, and 2 are"),
+        ({"minAvailable": 1}, ""),
+        ({"maxUnavailable": 1}, ""),
+    ],
+)
+def test_a_controller_without_a_manifest_is_assumed_to_want_the_pods_that_run(amount: Object, why: str) -> None:
+    pods = [pod(f"web-{number}", {"app": "web"}, on=f"n{number}", namespace="default") for number in (1, 2)]
+    for each in pods:
+        each["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}]
+    loss = happens("drain", THREE, [], "n1", budget(**amount), pods=pods)
+    assert [(each.pod, each.why) for each in loss.blocked] == ([("web-1", why)] if why else [])
 
 
 # 10: a drain that stops half-way
