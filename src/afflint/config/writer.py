@@ -37,7 +37,7 @@ def as_toml(heading: str, entries: Iterable[ConfigEntry]) -> str:
 
 def _text(heading: str, written: Iterable[tuple[ConfigEntry, str]]) -> str:
     parts = [_comment(heading)]
-    parts += [f"{_comment(entry.about)}{_commented(text) if entry.offered else text}\n" for entry, text in written]
+    parts += [f"{_comment(entry.about)}{textwrap.indent(text, '# ') if entry.offered else text}\n" for entry, text in written]
     return "\n".join(parts)
 
 
@@ -46,10 +46,6 @@ def _comment(text: str) -> str:
     unbroken = _TYPED.sub(lambda match: match[0].replace(" ", _NO_BREAK), text)
     lines = textwrap.wrap(unbroken, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
     return "".join(f"# {line.replace(_NO_BREAK, ' ')}\n" for line in lines)
-
-
-def _commented(text: str) -> str:
-    return "\n".join(f"# {line}" for line in text.splitlines())
 
 
 def _block(value: Any) -> str:

@@ -57,7 +57,7 @@ def fix_files(
 
     ``tops`` are the paths that the user named; links that lead out of them are skipped. With ``only``, other files are not changed.
     """
-    wanted = _has_fix if unsafe else is_safe
+    wanted = (lambda _: True) if unsafe else is_safe
     return _Rounds(session, sources, options, wanted, _Reachable(tops), only, fix_writer(session.settings())).run()
 
 
@@ -79,10 +79,6 @@ def fix_writer(settings: MapSettings) -> Checker:
 def is_safe(finding: Finding) -> bool:
     """Return whether a finding has a safe fix."""
     return finding.fix is not None and finding.fix.safe
-
-
-def _has_fix(_finding: Finding) -> bool:
-    return True
 
 
 class _FindingsSource(Protocol):

@@ -121,8 +121,8 @@ def _proposals(
         yield from _taints(position, nodes, pools)
     elif _is_about_nodes(enclosing):
         yield from _labels(position, _node_labels(nodes, pools), "nodes")
-    else:
-        yield from _labels(position, _pod_labels(manifest_index), "pods")
+    elif manifest_index is not None:
+        yield from _labels(position, _counted((each.template_labels for each in manifest_index.pods), "pods"), "pods")
 
 
 def _is_about_nodes(keys: tuple[str, ...]) -> bool:
@@ -195,10 +195,6 @@ def _node_labels(nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> _Labels:
             if label.requirement.operator == "In":
                 values.update({value: f"of {pool.title}" for value in label.requirement.values if value not in values})
     return dict(sorted(results.items()))
-
-
-def _pod_labels(manifest_index: ManifestIndex | None) -> _Labels:
-    return {} if manifest_index is None else _counted((each.template_labels for each in manifest_index.pods), "pods")
 
 
 def _counted(labels: Iterable[dict[str, str]], origin: str) -> _Labels:
