@@ -23,12 +23,12 @@ from afflint.lsp.indexer.protocol import (
     DocumentRecognized,
     IndexerInit,
     IndexerRequest,
-    LineReader,
     NumberedFile,
     Response,
     RunEnded,
     RunFindings,
     RunRequest,
+    read_lines,
 )
 from afflint.lsp.project import Project
 from checkout import ROOT
@@ -280,7 +280,10 @@ class TestMessages:
         arrived = protocol.REPORTS.decode(_encode(report))
         assert arrived == RunEnded("/srv", RunFindings(False, "/srv", (DocumentFindings("file:///a", 1, None, (self.FOUND,)),)))
 
-    def test_lines_may_arrive_in_pieces(self) -> None:
-        pieces = iter([b"on", b"e\ntwo\nth", b"ree\nhal", b"f", b""])
-        lines = LineReader(lambda _size: next(pieces))
-        assert [lines.next() for _ in range(4)] == [b"one", b"two", b"three", None]
+    def test_lines_may_arrive_in_pieces(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(protocol, "_BLOCK", 5)
+        reading, writing = os.pipe()
+        os.write(writing, b"one\ntwo\n\na longer line\nhal")
+        os.close(writing)
+        assert list(read_lines(reading)) == [b"one", b"two", b"", b"a longer line"]
+        os.close(reading)

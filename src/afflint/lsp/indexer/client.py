@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from queue import SimpleQueue
 
 from afflint import __version__
@@ -23,9 +21,9 @@ from afflint.lsp.indexer.protocol import (
     IndexerCommand,
     IndexerInit,
     IndexerReport,
-    LineReader,
     RenderEnded,
     RenderRequest,
+    read_lines,
     write_line,
 )
 
@@ -93,7 +91,7 @@ class IndexerClient:
             return
         self._process, self._commands = process, SimpleQueue()
         threading.Thread(target=_write, args=(process, self._commands), name="commands", daemon=True).start()
-        threading.Thread(target=self._read, args=(process,), name="reports", daemon=True).start()
+        threading.Thread(target=lambda: self._report(_until_lost(process, self._report)), name="reports", daemon=True).start()
         self.send(init)
 
     def send(self, command: IndexerCommand) -> None:
@@ -107,9 +105,6 @@ class IndexerClient:
         if process is not None:
             process.kill()
             process.wait()
-
-    def _read(self, process: subprocess.Popen[bytes]) -> None:
-        self._report(_until_lost(process, self._report))
 
 
 class RenderClient:
@@ -184,9 +179,9 @@ def _started(module: str) -> subprocess.Popen[bytes]:
 def _until_lost(process: subprocess.Popen[bytes], report: Callable[[Message], None]) -> IndexerLost:
     """Report the messages of the indexer until it ends."""
     assert process.stdout is not None
-    lines, is_understood = LineReader(partial(os.read, process.stdout.fileno())), True
+    lines, is_understood = read_lines(process.stdout.fileno()), True
     with suppress(OSError):
-        version = lines.next()
+        version = next(lines, None)
         if version is not None and version.strip() != __version__.encode():
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_PATIENCE)  # It prints its version, and ends.
@@ -195,7 +190,7 @@ def _until_lost(process: subprocess.Popen[bytes], report: Callable[[Message], No
             other = version.decode("ascii", "replace").strip()
             return IndexerLost(f"afflint {other} has been installed, but this server is {__version__}: {_UNTIL_THEN}", outdated=True)
         try:
-            while (line := lines.next()) is not None:
+            for line in lines:
                 report(REPORTS.decode(line))
         except PlainError:
             is_understood = False

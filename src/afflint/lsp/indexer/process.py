@@ -16,7 +16,6 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from queue import SimpleQueue
 
 from afflint.findings.codec import PlainError
@@ -37,7 +36,6 @@ from afflint.lsp.indexer.protocol import (
     IndexerInit,
     IndexerReport,
     IndexerRequest,
-    LineReader,
     NumberedFile,
     OpenDocument,
     RequestedFindings,
@@ -46,6 +44,7 @@ from afflint.lsp.indexer.protocol import (
     RunFindings,
     RunProgress,
     RunRequest,
+    read_lines,
 )
 from afflint.lsp.indexer.requests import answer
 from afflint.lsp.indexer.workspace import IndexedDocument, Workspace, WorkspaceState
@@ -239,7 +238,7 @@ def main() -> None:
             os.nice(_NICE_VALUE)
     sys.setswitchinterval(0.001)  # A response must not wait long for a run.
     commands: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_read, args=(LineReader(partial(os.read, incoming)), commands), name="reader", daemon=True).start()
+    threading.Thread(target=_read, args=(incoming, commands), name="reader", daemon=True).start()
     init = _decode_command(commands.get())
     assert isinstance(init, IndexerInit)
     lock = threading.Lock()
@@ -283,8 +282,8 @@ def _without_fixes(known: DocumentFindings) -> DocumentFindings:
     return known._replace(across=known.across and tuple([each._replace(edits=(), meant=()) for each in known.across]))
 
 
-def _read(lines: LineReader, commands: SimpleQueue[bytes]) -> None:
+def _read(descriptor: int, commands: SimpleQueue[bytes]) -> None:
     with suppress(OSError):
-        while (line := lines.next()) is not None:
+        for line in read_lines(descriptor):
             commands.put(line)
     os._exit(0)  # The server has ended, so no result is needed.

@@ -7,7 +7,7 @@ process that ends never leaves the other one with half a value.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -256,26 +256,15 @@ def write_line(descriptor: int, line: bytes) -> None:
         line = line[os.write(descriptor, line) :]
 
 
-class LineReader:
-    """Reads lines from a stream.
+def read_lines(descriptor: int) -> Iterator[bytes]:
+    """Yield the lines without their line breaks, and nothing for a partial line at the end. Raises OSError.
 
-    ``read`` returns at most the given number of bytes as soon as some are available, and no bytes at the end of the stream. It is not a
-    file object, because the interpreter waits at exit for the lock of a file object that another thread reads.
+    It does not use a file object, because the interpreter waits at exit for the lock of a file object that another thread reads.
     """
-
-    def __init__(self, read: Callable[[int], bytes]) -> None:
-        self._read = read
-        self._ahead = bytearray()
-
-    def next(self) -> bytes | None:
-        """Return the next line without its line break; None at the end of the stream, even after a partial line."""
-        looked_at = 0
-        while (end := self._ahead.find(b"\n", looked_at)) < 0:
-            looked_at = len(self._ahead)
-            block = self._read(_BLOCK)
-            if not block:
-                return None
-            self._ahead += block
-        line = bytes(self._ahead[:end])
-        del self._ahead[: end + 1]
-        return line
+    parts: list[bytes] = []
+    while block := os.read(descriptor, _BLOCK):
+        *ends, rest = block.split(b"\n")
+        for end in ends:
+            yield b"".join([*parts, end])
+            parts.clear()
+        parts.append(rest)

@@ -11,9 +11,8 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 
 from afflint.config import Config
 from afflint.config.trust import renderers
@@ -22,7 +21,7 @@ from afflint.findings.finding import NO_FILE, FileId, Finding, Span, identity_of
 from afflint.lsp.folder_config import ConfiguredFolder
 from afflint.lsp.indexer import protocol
 from afflint.lsp.indexer.map_cache import MapCache
-from afflint.lsp.indexer.protocol import LineReader, RenderedFile, RenderEnded, RenderRequest, ReplacedFinding, content_checksum
+from afflint.lsp.indexer.protocol import RenderedFile, RenderEnded, RenderRequest, ReplacedFinding, content_checksum
 from afflint.lsp.indexer.workspace import without_faulty
 from afflint.pipeline.options import Options
 from afflint.pipeline.run import Outcome
@@ -42,8 +41,8 @@ def main() -> None:
     if hasattr(os, "nice"):
         with suppress(OSError):
             os.nice(_NICE_VALUE)
-    lines = LineReader(partial(os.read, incoming))
-    line = lines.next()
+    lines = protocol.read_lines(incoming)
+    line = next(lines, None)
     if line is None:
         return
     with suppress(KeyboardInterrupt):
@@ -53,10 +52,10 @@ def main() -> None:
             protocol.write_line(outgoing, message)
 
 
-def _interrupt_at_end(lines: LineReader) -> None:
+def _interrupt_at_end(lines: Iterator[bytes]) -> None:
     """Interrupt the main thread when standard input ends: it then ends the programs that run and removes temporary files."""
     with suppress(OSError):
-        while lines.next() is not None:
+        for _ in lines:
             pass
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
