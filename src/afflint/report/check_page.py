@@ -77,8 +77,7 @@ def _not_seen(sources: Sequence[WorkloadSource]) -> str:
     if not sources:
         return ""
     items = [f"<code>{shown(slashed(each.file))}</code>: {html_words(each.message)}" for each in sources[:_MOST_LINES]]
-    more = [f"and {len(sources) - _MOST_LINES} more"] if len(sources) > _MOST_LINES else []
-    return details("fold", f"Not checked: {len(sources)}", bullets([*items, *more]))
+    return details("fold", f"Not checked: {len(sources)}", bullets(items, left_out=len(sources) - _MOST_LINES))
 
 
 def _left_out(entries: Sequence[_PageFinding], total: int) -> str:

@@ -30,14 +30,39 @@ def state(style: str, words: str = "") -> str:
 
 def details(classes: str, summary: str, body: str, *, opened: bool = False, more: str = "") -> str:
     """Return a part that the reader can unfold; ``more`` are further attributes."""
-    return f'<details class="{classes}"{more}{" open" * opened}>\n<summary>{summary}</summary>\n{body}</details>\n'
+    return f"<details{_class(classes)}{more}{' open' * opened}>\n<summary>{summary}</summary>\n{body}</details>\n"
 
 
-def bullets(items: Iterable[str], classes: str = "") -> str:
-    """Return a list; an empty text without items."""
-    marked = f' class="{classes}"' if classes else ""
-    listed = "".join(f"<li>{item}</li>\n" for item in items)
-    return f"<ul{marked}>\n{listed}</ul>\n" if listed else ""
+def bullets(items: Iterable[str], classes: str = "", *, left_out: int = 0) -> str:
+    """Return a list, with a last item that counts those that are left out; an empty text without items."""
+    listed = "".join(f"<li>{item}</li>\n" for item in items) + f"<li>and {left_out} more</li>\n" * (left_out > 0)
+    return f"<ul{_class(classes)}>\n{listed}</ul>\n" if listed else ""
+
+
+def notes(items: Iterable[str]) -> str:
+    """Return the list of notes; an empty text without items."""
+    listed = "".join(f"<li>{item}</li>" for item in items)
+    return f'<ul class="notes">{listed}</ul>' if listed else ""
+
+
+def column_heads(words: Iterable[str], classes: str = "") -> str:
+    """Return the heads of the columns of a table."""
+    return "".join(f'<th scope="col"{_class(classes)}>{word}</th>' for word in words)
+
+
+def table(classes: str, heads: str, rows: Iterable[str]) -> str:
+    """Return a table."""
+    return f'<table class="{classes}">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{"".join(rows)}</tbody>\n</table>'
+
+
+def wide_table(classes: str, label: str, heads: str, rows: Iterable[str], left_out: int = 0, more: str = "more") -> str:
+    """Return a table that scrolls, also with the keyboard, with its attribute ``label``, and the number of rows that are left out."""
+    scroll = f'<div class="scroll" tabindex="0" role="group" {label}>{table(classes, heads, rows)}</div>\n'
+    return scroll + f'<p class="soft">and {left_out} {more}</p>\n' * (left_out > 0)
+
+
+def _class(classes: str) -> str:
+    return f' class="{classes}"' if classes else ""
 
 
 def options(words: Iterable[str], values: Iterable[str] | None = None) -> str:

@@ -10,7 +10,7 @@ from afflint.placement.plan import Plan
 from afflint.report.changes.markdown import headline
 from afflint.report.changes.model import ChangeReport, Direction, WorkloadChange
 from afflint.report.changes.text import count_words, placement_title
-from afflint.report.html_page import asset, bullets, page, shown, state
+from afflint.report.html_page import asset, bullets, column_heads, notes, page, shown, state, table
 from afflint.report.paths import slashed
 from afflint.report.phrases import html_words
 from afflint.report.place.picture import still
@@ -37,11 +37,10 @@ def render(report: ChangeReport) -> str:
     """Return the page. The same report gives the same bytes, and they can always be encoded as UTF-8."""
     plans = report.placement.plans() if report.placement.plans is not None and report.placement.workloads else None
     title = headline(report)
-    notes = "".join(f"<li>{shown(note)}</li>" for note in (*report.placement.notes, *report.notes))
     parts = {
         "title": shown(title[0].upper() + title[1:]),
         "lead": f"<code>{shown(report.base)}</code> → <code>{shown(report.head)}</code>",
-        "notes": f'<ul class="notes">{notes}</ul>' if notes else "",
+        "notes": notes(map(shown, (*report.placement.notes, *report.notes))),
         "placement_title": shown(placement_title(report)),
         "workloads": "".join(_workload(each) for each in report.placement.workloads),
         "pictures": "".join(_pictures(report, *plans)) if plans is not None else "",
@@ -55,22 +54,18 @@ def _workload(change: WorkloadChange) -> str:
         f'<span><b class="state {each.direction}">{_DIRECTIONS[each.direction]}</b></span><span>{html_words(each.text)}</span>'
         for each in change.effects
     )
-    facts = "".join(_facts(change.before, change.after)) if change.before is not None and change.after is not None else ""
+    facts = _facts(change.before, change.after) if change.before is not None and change.after is not None else ""
     title = f"<h3><code>{shown(change.workload)}</code></h3>"
     return f'<article class="change {change.direction}">\n{title}\n{effects}{facts}</article>\n'
 
 
-def _facts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a table with what is known of both sides."""
-    rows = [(title, _value(before, key), _value(after, key)) for key, title in _FACTS.items()]
-    rows = [row for row in rows if row[1] != row[2]]
-    if not rows:
-        return
-    heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "Before", "After"))
-    yield f'<table class="facts">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n'
-    for title, was, now in rows:
-        yield f'<tr><th scope="row">{title}</th><td>{shown(was)}</td><td>{shown(now)}</td></tr>\n'
-    yield "</tbody>\n</table>\n"
+def _facts(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return a table with what is different on both sides."""
+    values = [(title, _value(before, key), _value(after, key)) for key, title in _FACTS.items()]
+    rows = [
+        f'<tr><th scope="row">{title}</th><td>{shown(was)}</td><td>{shown(now)}</td></tr>\n' for title, was, now in values if was != now
+    ]
+    return table("facts", column_heads(["", "Before", "After"]), rows) + "\n" if rows else ""
 
 
 def _value(facts: Mapping[str, Any], key: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import domain_noun
 from afflint.placement.plan import Action, DisruptionEffect, NodeRow
-from afflint.report.html_page import shown
+from afflint.report.html_page import details, shown
 from afflint.report.place.scene import Scene, ending, is_of_node
 from afflint.report.place.view import Effect, feasible_count, is_harmless, label_of, worst
 from afflint.report.place.words import DONE, NOUNS, VERDICT_WORDS, scheduled_words, tally
@@ -69,26 +69,22 @@ def losses(scene: Scene) -> Iterator[str]:
     found = kinds(scene)
     fold = len(scene.losses) > _LOSSES_SHOWN
     for kind, members in found.items():
-        if len(found) > 1:
-            yield f'<details class="kind" open>\n<summary>{_kind_words(scene, kind, [loss for _, loss in members])}</summary>\n'
         harmless = [entry for entry in members if fold and is_harmless(entry[1])]
         harmful = members[: len(members) - len(harmless)]
-        for number, loss in harmful[:_HARMFUL_SHOWN]:
-            yield _choice(scene, number, loss)
-        yield from _folded(scene, harmful[_HARMFUL_SHOWN:], f"more {scene.noun}", " that affect a workload")
-        yield from _folded(scene, harmless, scene.noun, " that every workload survives")
-        if len(found) > 1:
-            yield "</details>\n"
+        listed = _choices(scene, harmful[:_HARMFUL_SHOWN])
+        listed += _folded(scene, harmful[_HARMFUL_SHOWN:], f"more {scene.noun}", " that affect a workload")
+        listed += _folded(scene, harmless, scene.noun, " that every workload survives")
+        yield details("kind", _kind_words(scene, kind, [loss for _, loss in members]), listed, opened=True) if len(found) > 1 else listed
     # On a narrow screen the effects are below the list.
     yield '<a class="tosee" href="#after">Show the effects</a>\n</fieldset>\n'
 
 
-def _folded(scene: Scene, members: Sequence[Numbered], noun: str, more: str) -> Iterator[str]:
-    if members:
-        yield f"<details>\n<summary>{pluralize(len(members), noun)}{more}</summary>\n"
-        for number, loss in members:
-            yield _choice(scene, number, loss)
-        yield "</details>\n"
+def _folded(scene: Scene, members: Sequence[Numbered], noun: str, more: str) -> str:
+    return details("", f"{pluralize(len(members), noun)}{more}", _choices(scene, members)) if members else ""
+
+
+def _choices(scene: Scene, members: Sequence[Numbered]) -> str:
+    return "".join(_choice(scene, number, loss) for number, loss in members)
 
 
 def kinds(scene: Scene) -> dict[Kind, list[Numbered]]:
@@ -145,14 +141,13 @@ def workloads(scene: Scene) -> Iterator[str]:
     """Yield the workloads with their badges, to highlight one of them, and a summary of the selected one."""
     if not can_highlight(scene):
         return
-    is_short = len(scene.plan.workloads) <= _FEW
-    yield f'<details class="ones"{" open" * is_short}>\n<summary>Workloads: choose one to highlight its replicas</summary>\n'
-    yield '<fieldset aria-label="Workload to highlight">\n'
-    yield '<label><input type="radio" name="one" id="s0" value="" checked> all</label>\n'
+    buttons = ['<label><input type="radio" name="one" id="s0" value="" checked> all</label>\n']
     for workload in scene.plan.workloads:
         name, number = scene.name(workload.key), scene.badges[workload.key].number
-        yield f'<label><input type="radio" name="one" id="s{number}" value="{name}"> {scene.badge(workload.key)} {name}</label>\n'
-    yield '</fieldset>\n</details>\n<div class="summaries" aria-live="polite">\n'
+        buttons.append(f'<label><input type="radio" name="one" id="s{number}" value="{name}"> {scene.badge(workload.key)} {name}</label>\n')
+    listed = f'<fieldset aria-label="Workload to highlight">\n{"".join(buttons)}</fieldset>\n'
+    yield details("ones", "Workloads: choose one to highlight its replicas", listed, opened=len(scene.plan.workloads) <= _FEW)
+    yield '<div class="summaries" aria-live="polite">\n'
     nodes = pluralize(len(scene.plan.nodes), "node")
     for workload in scene.plan.workloads:
         number = scene.badges[workload.key].number

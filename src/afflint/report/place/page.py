@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import HOSTNAME, domain_noun, is_machine_made, name_of_key
 from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, Plan, WorkloadPlan
-from afflint.report.html_page import PageMetadata, bullets, details, fragment, options, page, shown, state
+from afflint.report.html_page import PageMetadata, bullets, column_heads, details, fragment, notes, options, page, shown, state, table
 from afflint.report.phrases import html_words
 from afflint.report.place import words
 from afflint.report.place.matrix import matrix
@@ -38,7 +38,7 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
         "find": _find(scene),
         "matrix": "".join(matrix(scene)),
         "lead": _lead(scene),
-        "notes": _notes(plan.notes),
+        "notes": notes(map(html_words, plan.notes)),
         "key": shown(name_of_key(plan.group_by)),
         "still": '<p class="still">The tables show the cluster before any disruption.</p>\n' if plan.losses else "",
         "sequences": "".join(_sequences(scene)),
@@ -122,11 +122,6 @@ def _lead(scene: Scene) -> str:
         text += f" Of {join_words(totals)}: {', '.join(parts)}."
     results = [f"{shown(rollout_tally(plan))}."] if plan.rollouts else []
     return " ".join([text, *results, *(f"{shown(each.name)} {each.result}." for each in sequences(scene))])
-
-
-def _notes(notes: Iterable[str], classes: str = "notes") -> str:
-    items = "".join(f"<li>{html_words(note)}</li>" for note in notes)
-    return f'<ul class="{classes}">{items}</ul>' if items else ""
 
 
 class _NamedGroups:
@@ -231,13 +226,12 @@ def _summary(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], nodes: i
     for outcome in OUTCOMES:
         if outcome in harm:
             yield f"<p>{VERDICT_WORDS[outcome].capitalize()} after {shown(list_some(harm[outcome], 8))}.</p>\n"
-    yield _notes((*workload.notes, *words.preferences_words(workload, nodes)))
+    yield notes(map(html_words, (*workload.notes, *words.preferences_words(workload, nodes))))
 
 
 def _verdicts(scene: Scene, workload: WorkloadPlan, named: _NamedGroups) -> Iterator[str]:
     """Yield a row per node, or per group of nodes with the same verdict."""
-    heads = "".join(f'<th scope="col">{head}</th>' for head in _COLUMNS)
-    yield f'<div class="scroll"><table class="verdicts">\n<thead><tr>{heads}</tr></thead>\n'
+    yield f'<div class="scroll"><table class="verdicts">\n<thead><tr>{column_heads(_COLUMNS)}</tr></thead>\n'
     for rack, groups in scene.node_groups(workload, scene.racks):
         title = shown(words.domain_words(scene.plan.group_by, rack.domain))
         yield f'<tbody>\n<tr><th colspan="5" scope="rowgroup">{title}</th></tr>\n'
@@ -286,13 +280,12 @@ def _nodes(scene: Scene) -> Iterator[str]:
         labels.sort(key=lambda pair: (is_machine_made(pair[0]), pair))
         alike.setdefault((*words.marks(node), *(f"{key}={value}" for key, value in labels)), []).append(node)
     shared = f"<p>All nodes: <code>{_list_labels([f'{key}={value}' for key, value in sorted(common)])}</code></p>\n" if common else ""
-    heads = '<thead><tr><th scope="col">Nodes</th><th scope="col">Taints and labels</th></tr></thead>'
-    rows = "".join(
+    rows = [
         f"<tr><td><code>{shown(list_some([node.name for node in nodes], 8))}</code></td><td><code>{_list_labels(labels)}</code></td></tr>\n"
         for labels, nodes in alike.items()
-    )
-    table = f'{shared}<table class="labels">\n{heads}\n<tbody>\n{rows}</tbody>\n</table>\n'
-    yield details("fold", "Labels and taints", table, opened=not scene.folds)
+    ]
+    listed = table("labels", column_heads(["Nodes", "Taints and labels"]), rows)
+    yield details("fold", "Labels and taints", f"{shared}{listed}\n", opened=not scene.folds)
 
 
 def _list_labels(labels: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.findings.phrases import join_words, pluralize
 from afflint.placement.plan import VOLUMES_LEFT_OUT, Blocked, DisruptionEffect, NodeRow, Plan, Preempted, ReplicaMove, unevaluated_words
-from afflint.report.html_page import bullets, shown
+from afflint.report.html_page import bullets, details, shown
 from afflint.report.place import choices
 from afflint.report.place.scene import Scene, ending, outcome_words
 from afflint.report.place.view import Effect, Rack, differs, pending, worst
@@ -107,13 +107,9 @@ def _afterwards(scene: Scene) -> Iterator[str]:
         yield bullets(_pod(scene, pod, "is not evicted from", f": {shown(reason_words(pod.why))}") for pod in loss.blocked)
         if loss.unevaluated:
             yield f"<p>{shown(unevaluated_words(loss.unevaluated, loss.unjudged))}.</p>\n"
-        yield bullets(
-            [
-                f"{shown(each.application)} {outcome_words(each.outcome)} {keeping_words(each)}"
-                for each in sorted(loss.applications, key=lambda each: OUTCOMES.index(each.outcome))
-            ],
-            "applications",
-        )
+        applications = sorted(loss.applications, key=lambda each: OUTCOMES.index(each.outcome))
+        items = (f"{shown(each.application)} {outcome_words(each.outcome)} {keeping_words(each)}" for each in applications)
+        yield bullets(items, "applications")
         yield _preempted(scene, loss)
         if affected:
             yield from _effects(scene, affected)
@@ -144,16 +140,13 @@ def _effects(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
     yield _effect_list(scene, harmed[:_EFFECTS_SHOWN])
     if rest := harmed[_EFFECTS_SHOWN:]:
         words = join_words([VERDICT_WORDS[outcome] for outcome in OUTCOMES[:3]], "or")
-        yield _folded(scene, f"{pluralize(len(rest), 'more workload')} {words}", rest)
+        yield details("", f"{pluralize(len(rest), 'more workload')} {words}", _effect_list(scene, rest))
     if len(spared) <= _EFFECTS_SHOWN:
         yield _effect_list(scene, spared)
     else:
         moves = sum(move.target is not None for effect in spared for move in effect.moves)
-        yield _folded(scene, f"{pluralize(len(spared), 'workload')} survive: {pluralize(moves, 'replica')} move", spared)
-
-
-def _folded(scene: Scene, summary: str, found: Sequence[Effect]) -> str:
-    return f"<details>\n<summary>{summary}</summary>\n{_effect_list(scene, found)}</details>\n"
+        summary = f"{pluralize(len(spared), 'workload')} survive: {pluralize(moves, 'replica')} move"
+        yield details("", summary, _effect_list(scene, spared))
 
 
 def _effect_list(scene: Scene, found: Iterable[Effect]) -> str:

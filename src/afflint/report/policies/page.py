@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.findings.phrases import pluralize
 from afflint.report.compliance import Compliance, ComplianceVerdict, PolicyCompliance, WorkloadGroup, grouped, number_new, oldest
-from afflint.report.html_page import asset, bullets, details, fragment, options, page, shown, state
+from afflint.report.html_page import asset, bullets, column_heads, details, fragment, options, page, shown, state, wide_table
 from afflint.report.phrases import html_words
+from afflint.report.policies.text import day_words, policy_rows
 from afflint.report.trends import page as trends
 
 _MAX_WORKLOADS = 400
@@ -33,7 +34,7 @@ def render(compliance: Compliance) -> Iterator[str]:
         "hidden": "" if compliance.policies else " hidden",
         "trends": "".join("".join(trends.render(each)) for each in compliance.trends),
         "notes": "" if compliance.baseline or not unmet else asset("policy_notes.html"),
-        "heads": _heads(compliance),
+        "heads": column_heads((word.capitalize() for word in next(policy_rows(compliance))[1:]), "number"),
         "policies": "".join(_row(each, number, compliance) for number, each in enumerate(compliance.policies, 1)),
         "key": asset("policy_key.html"),
         "groups": "".join(_groups(compliance)),
@@ -70,12 +71,6 @@ def _lead(compliance: Compliance) -> str:
     return " ".join(sentences)
 
 
-def _heads(compliance: Compliance) -> str:
-    words = ["Compliant", "Of", "Violating", "Exempt", *(["Not evaluated"] if compliance.has_undecided else [])]
-    words += ["New", "Since"] if compliance.baseline else []
-    return "".join(f'<th scope="col" class="number">{word}</th>' for word in words)
-
-
 def _row(policy: PolicyCompliance, number: int, compliance: Compliance) -> str:
     unmet, excepted, met = policy.unmet(), policy.number("excepted"), policy.number("met")
     name = f'<tr><th scope="row"><a href="#p{number}"><code>{shown(policy.name)}</code></a></th><td>{state(policy.severity)}</td>'
@@ -87,17 +82,13 @@ def _row(policy: PolicyCompliance, number: int, compliance: Compliance) -> str:
     if compliance.has_undecided:
         cells.append(_number(policy.number("undecided")))
     if compliance.baseline:
-        cells += [_number(number_new(unmet), todo=True), f'<td class="number">{_day(oldest(each.since for each in unmet))}</td>']
+        cells += [_number(number_new(unmet), todo=True), f'<td class="number">{day_words(oldest(each.since for each in unmet))}</td>']
     return f"{name}<td>{'' if policy.only_unmet else _bar(met, len(unmet), excepted)}</td>{''.join(cells)}</tr>\n"
 
 
 def _number(number: int, *, todo: bool = False) -> str:
     marks = " none" if not number else " todo" if todo else ""
     return f'<td class="number{marks}">{number}</td>'
-
-
-def _day(day: str | None) -> str:
-    return day if day else "" if day is None else "undated"
 
 
 def _bar(met: int, unmet: int, excepted: int) -> str:
@@ -129,22 +120,18 @@ def _groups(compliance: Compliance) -> Iterator[str]:
         return
     yield f'<div class="views{" two" if len(tables) > 1 else ""}">\n'
     for anchor, heading, head, groups in tables:
-        since = '<th scope="col" class="number">Since</th>' if compliance.baseline else ""
+        numbers = ["Workloads", "Violations", *["Since"] * bool(compliance.baseline)]
+        heads = column_heads([head, "Compliant"]) + column_heads(numbers, "number")
+        rows = [_group(each, compliance) for each in groups[:_MAX_GROUPS]]
         yield f'<section aria-labelledby="{anchor}">\n<h2 id="{anchor}">{heading}</h2>\n'
-        yield f'<div class="scroll" tabindex="0" role="group" aria-labelledby="{anchor}"><table class="compliance">\n'
-        yield f'<thead><tr><th scope="col">{head}</th><th scope="col">Compliant</th>'
-        yield f'<th scope="col" class="number">Workloads</th><th scope="col" class="number">Violations</th>{since}</tr></thead>\n<tbody>\n'
-        yield from (_group(each, compliance) for each in groups[:_MAX_GROUPS])
-        yield "</tbody>\n</table></div>\n"
-        if len(groups) > _MAX_GROUPS:
-            yield f'<p class="soft">and {len(groups) - _MAX_GROUPS} more</p>\n'
+        yield wide_table("compliance", f'aria-labelledby="{anchor}"', heads, rows, len(groups) - _MAX_GROUPS)
         yield "</section>\n"
     yield "</div>\n"
 
 
 def _group(group: WorkloadGroup, compliance: Compliance) -> str:
     name = f"<code>{shown(group.name)}</code>" if group.name else '<span class="soft">none</span>'
-    since = f'<td class="number">{_day(group.since)}</td>' if compliance.baseline else ""
+    since = f'<td class="number">{day_words(group.since)}</td>' if compliance.baseline else ""
     bar = _bar(group.content, group.workloads - group.content, 0)
     return f'<tr><th scope="row">{name}</th><td>{bar}</td>{_number(group.workloads)}{_number(group.unmet, todo=True)}{since}</tr>\n'
 
@@ -190,34 +177,30 @@ def _body(policy: PolicyCompliance, compliance: Compliance) -> Iterator[str]:
     lines = "\n".join(map(shown, [*policy.configuration.split("\n"), *["mandatory: true"] * policy.mandatory]))
     yield f"<pre>{lines}</pre>\n"
     if unmet:
-        yield from _breaches(unmet, compliance)
+        yield _breaches(unmet, compliance)
     yield from (f'<p class="notes">{html_words(reason)}</p>\n' for reason in dict.fromkeys(each.reason for each in policy.undecided()))
     for state_, heading in (("undecided", "Not evaluated"), ("excepted", "Exempt"), ("met", "Compliant")):
         alike = [each.workload for each in policy.verdicts if each.state == state_]
         if alike:
             items = [f'{shown(each.title)} <span class="soft">{shown(each.file)}</span>' for each in alike[:_MAX_WORKLOADS]]
-            more = [f"and {len(alike) - _MAX_WORKLOADS} more"] if len(alike) > _MAX_WORKLOADS else []
-            yield details("fold", f"{heading}: {len(alike)}", bullets([*items, *more], "names"))
+            yield details("fold", f"{heading}: {len(alike)}", bullets(items, "names", left_out=len(alike) - _MAX_WORKLOADS))
 
 
-def _breaches(unmet: Sequence[ComplianceVerdict], compliance: Compliance) -> Iterator[str]:
-    owner = '<th scope="col">Owner</th>' if compliance.owner_key else ""
-    since = '<th scope="col">Since</th>' if compliance.baseline else ""
-    yield '<div class="scroll" tabindex="0" role="group" aria-label="Violations"><table class="breaches">\n'
-    yield f'<thead><tr><th scope="col">Workload</th>{owner}{since}'
-    yield '<th scope="col">Violation</th></tr></thead>\n<tbody>\n'
-    for verdict in unmet[:_MAX_WORKLOADS]:
-        workload = verdict.workload
-        yield f'<tr data-namespace="{shown(workload.namespace)}" data-owner="{shown(workload.owner)}">'
-        space = f'<br><span class="soft">{shown(workload.namespace)}</span>' if workload.namespace else ""
-        yield f'<th scope="row">{shown(workload.title)}{space}</th>'
-        yield f"<td>{shown(workload.owner)}</td>" if compliance.owner_key else ""
-        day = "<b>new</b>" if verdict.since is None else _day(verdict.since)
-        yield f'<td class="day">{day}</td>' if compliance.baseline else ""
-        messages = "<br>\n".join(
-            f'{html_words(each.message)} <code class="where">{shown(each.file)}:{each.line}</code>' for each in verdict.breaches
-        )
-        yield f'<td class="what">{messages}</td></tr>\n'
-    yield "</tbody>\n</table></div>\n"
-    if len(unmet) > _MAX_WORKLOADS:
-        yield f'<p class="soft">and {len(unmet) - _MAX_WORKLOADS} more; <code>--format json</code> has all workloads</p>\n'
+def _breaches(unmet: Sequence[ComplianceVerdict], compliance: Compliance) -> str:
+    heads = column_heads(["Workload", *["Owner"] * bool(compliance.owner_key), *["Since"] * bool(compliance.baseline), "Violation"])
+    rows = [_breach(each, compliance) for each in unmet[:_MAX_WORKLOADS]]
+    more = "more; <code>--format json</code> has all workloads"
+    return wide_table("breaches", 'aria-label="Violations"', heads, rows, len(unmet) - _MAX_WORKLOADS, more)
+
+
+def _breach(verdict: ComplianceVerdict, compliance: Compliance) -> str:
+    namespace, owner = shown(verdict.workload.namespace), shown(verdict.workload.owner)
+    space = f'<br><span class="soft">{namespace}</span>' if namespace else ""
+    cells = f"<td>{owner}</td>" if compliance.owner_key else ""
+    if compliance.baseline:
+        cells += f'<td class="day">{"<b>new</b>" if verdict.since is None else day_words(verdict.since)}</td>'
+    messages = "<br>\n".join(
+        f'{html_words(each.message)} <code class="where">{shown(each.file)}:{each.line}</code>' for each in verdict.breaches
+    )
+    title = f'<th scope="row">{shown(verdict.workload.title)}{space}</th>'
+    return f'<tr data-namespace="{namespace}" data-owner="{owner}">{title}{cells}<td class="what">{messages}</td></tr>\n'

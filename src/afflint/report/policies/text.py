@@ -56,7 +56,7 @@ def _row(policy: PolicyCompliance) -> tuple[str, ...]:
     counts = [str(number) for number in (policy.number("met"), len(policy.verdicts), len(unmet), excepted, undecided, number_new(unmet))]
     if policy.only_unmet:
         counts[:2] = "-", "-"
-    return (policy.name, *counts, _day(oldest(each.since for each in unmet)))
+    return (policy.name, *counts, day_words(oldest(each.since for each in unmet)))
 
 
 def group_heads(compliance: Compliance, name: str) -> list[str]:
@@ -66,11 +66,11 @@ def group_heads(compliance: Compliance, name: str) -> list[str]:
 
 def group_cells(compliance: Compliance, group: WorkloadGroup) -> list[str]:
     """Return the row of a group, in the columns of ``group_heads``."""
-    since = [_day(group.since)] if compliance.baseline else []
+    since = [day_words(group.since)] if compliance.baseline else []
     return [group.name or "(none)", str(group.workloads), str(group.content), str(group.unmet), *since]
 
 
-def _day(day: str | None) -> str:
+def day_words(day: str | None) -> str:
     """Return the day since which the baseline has a violation; nothing for a new one."""
     return day if day else "" if day is None else "undated"
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from afflint.findings.finding import Finding
 from afflint.findings.phrases import pluralize
-from afflint.report.html_page import bullets, details, shown, state
+from afflint.report.html_page import bullets, column_heads, details, shown, state, wide_table
 from afflint.report.phrases import html_words
 from afflint.report.trends.model import DIMENSIONS, Dimension, Trend, cells, group_name, heading, heads, row_cells, row_heads, rows, summary
 
@@ -27,11 +27,9 @@ def render(trend: Trend) -> Iterator[str]:
     if len(trend.points) > 1:
         yield '<div class="views two">\n<div>\n'
         yield from _chart(trend, name)
-        yield "</div>\n<div>\n"
-        yield from _reports(trend, name)
-        yield "</div>\n</div>\n"
+        yield f"</div>\n<div>\n{_reports(trend, name)}</div>\n</div>\n"
     else:
-        yield from _reports(trend, name)
+        yield _reports(trend, name)
     for dimension in DIMENSIONS[trend.subject]:
         yield from _groups(trend, dimension)
     for title, found in (("New", trend.new), ("Fixed", trend.fixed)):
@@ -57,17 +55,15 @@ def _chart(trend: Trend, name: str) -> Iterator[str]:
     yield "</p>\n"
 
 
-def _reports(trend: Trend, name: str) -> Iterator[str]:
-    """Yield the numbers of the chart, the newest report first."""
-    yield f'<div class="scroll" tabindex="0" role="group" aria-labelledby="{name}h"><table class="compliance numbers dates">\n'
-    yield f"<thead><tr>{_heads(heads(trend))}</tr></thead>\n<tbody>\n"
+def _reports(trend: Trend, name: str) -> str:
+    """Return the numbers of the chart, the newest report first."""
+    lines = []
     for point in trend.points[: -_MOST_POINTS - 1 : -1]:
         first, *others = cells(trend, point)
         source = f' title="{shown(point.file)}"' if point.file else ""
-        yield f'<tr><th scope="row"{source}>{shown(first)}</th>{_numbers(others)}</tr>\n'
-    yield "</tbody>\n</table></div>\n"
-    if len(trend.points) > _MOST_POINTS:
-        yield f'<p class="soft">and {len(trend.points) - _MOST_POINTS} earlier; <code>--format json</code> has all</p>\n'
+        lines.append(f'<tr><th scope="row"{source}>{shown(first)}</th>{_numbers(others)}</tr>\n')
+    left_out, more = len(trend.points) - _MOST_POINTS, "earlier; <code>--format json</code> has all"
+    return wide_table("compliance numbers dates", f'aria-labelledby="{name}h"', _heads(heads(trend)), lines, left_out, more)
 
 
 def _groups(trend: Trend, dimension: Dimension) -> Iterator[str]:
@@ -76,22 +72,20 @@ def _groups(trend: Trend, dimension: Dimension) -> Iterator[str]:
         return
     title = f"By {heading(trend.subject, dimension)}"
     dates = [point.date for point in trend.points]
-    yield f'<h3>{title}</h3>\n<div class="scroll" tabindex="0" role="group" aria-label="{title}"><table class="compliance numbers">\n'
-    head = '<th scope="col">Trend</th>' if len(dates) > 1 else ""
-    yield f"<thead><tr>{_heads(row_heads(trend, dimension))}{head}</tr></thead>\n<tbody>\n"
+    lines = []
     for row in found[:_MOST_ROWS]:
         _, *others = row_cells(dimension, row)
         label = f"<code>{shown(row.name)}</code>" if row.name else f'<span class="soft">{group_name(dimension, "")}</span>'
         line = f"<td>{sparkline(dates, row.numbers)}</td>" if len(dates) > 1 else ""
-        yield f'<tr><th scope="row">{label}</th>{_numbers(others)}{line}</tr>\n'
-    yield "</tbody>\n</table></div>\n"
-    if len(found) > _MOST_ROWS:
-        yield f'<p class="soft">and {len(found) - _MOST_ROWS} more</p>\n'
+        lines.append(f'<tr><th scope="row">{label}</th>{_numbers(others)}{line}</tr>\n')
+    columns = _heads(row_heads(trend, dimension)) + column_heads(["Trend"] * (len(dates) > 1))
+    yield f"<h3>{title}</h3>\n"
+    yield wide_table("compliance numbers", f'aria-label="{title}"', columns, lines, len(found) - _MOST_ROWS)
 
 
 def _heads(words: Sequence[str]) -> str:
     first, *others = [word[0].upper() + word[1:] for word in words]
-    return f'<th scope="col">{first}</th>' + "".join(f'<th scope="col" class="number">{shown(word)}</th>' for word in others)
+    return column_heads([first]) + column_heads(map(shown, others), "number")
 
 
 def _numbers(words: Sequence[str]) -> str:
@@ -104,8 +98,7 @@ def _findings(title: str, found: Sequence[Finding]) -> str:
         f'<code class="where">{shown(each.file)}:{each.span.line}</code> <code>{shown(each.rule)}</code>'
         for each in found[:_MOST_FINDINGS]
     ]
-    more = [f"and {len(found) - _MOST_FINDINGS} more"] if len(found) > _MOST_FINDINGS else []
-    return details("fold", f"{title}: {len(found)}", bullets([*items, *more], "changed"))
+    return details("fold", f"{title}: {len(found)}", bullets(items, "changed", left_out=len(found) - _MOST_FINDINGS))
 
 
 # Charts.
