@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from afflint.lsp.folder_config import CommandLineConfig
-from afflint.lsp.indexer.client import Message, RenderClient, RenderLost
-from afflint.lsp.indexer.protocol import RenderEnded, RenderRequest
+from afflint.lsp.indexer.client import PATIENCE, Message, RenderLost, report_until_lost, start_process
+from afflint.lsp.indexer.protocol import RENDERS, RenderEnded, RenderRequest, write_line
 from afflint.lsp.project import Project
 
 _RUN_PAUSE, _LONGEST_PAUSE = 0.25, 3.0
@@ -105,43 +108,87 @@ class RunSchedule:
 
 
 class RenderSchedule:
-    """The renders that are due and the one that runs. ``report`` is called from another thread with the end of each."""
+    """The renders that are due, and the one that runs, in a process of its own. ``report`` is called from another thread with its end."""
 
     def __init__(self, report: Callable[[Message], None]) -> None:
-        self._client = RenderClient(report)
+        self._report = report
         self._due = Debounce()
         self._running: Project | None = None
-        self.end = self._client.end
+        self._process: subprocess.Popen[bytes] | None = None
+        """The renderer that was started, until its end has been handled."""
+        self._cancelled = False
 
     def request(self, project: Project) -> None:
         """Render a folder soon, if its configuration allows that. A render of the folder that runs is cancelled: its result is outdated."""
         if project.is_rendered:
             self._due.request(project, _RENDER_PAUSE)
             if self._running is project:
-                self._client.cancel()
+                self._cancel()
 
     def forget(self, project: Project) -> None:
         """Do not render a folder that has been closed."""
         self._due.forget(project)
         if self._running is project:
             self._running = None
-            self._client.cancel()
+            self._cancel()
 
     def next_times(self) -> list[float]:
         """Return the times of the next renders; none while one runs."""
-        return [] if self._client.runs else self._due.next_times()
+        return [] if self._process is not None else self._due.next_times()
 
     def start_due(self, command_line: CommandLineConfig) -> None:
         """Start the render that is due, unless another one runs. Raises OSError."""
-        project = None if self._client.runs else self._due.take()
+        project = None if self._process is not None else self._due.take()
         if project is not None and project.is_rendered:
             if command_line.config_file is not None:
                 command_line = command_line._replace(config_file=os.path.abspath(command_line.config_file))
-            self._client.start(RenderRequest(project.folder, command_line))
+            request = RENDERS.encode(RenderRequest(project.folder, command_line))
+            self._process, self._cancelled = start_process("renderer"), False
             self._running = project
+            threading.Thread(target=self._read, args=(self._process, request), name="renders", daemon=True).start()
 
     def ended(self, report: RenderEnded | RenderLost) -> Project | None:
         """Take note of the end of the render that runs, and return its folder; None if it was closed, or if the render was cancelled."""
-        self._client.ended()
+        self._process = None
         project, self._running = self._running, None
         return None if isinstance(report, RenderLost) and not report.reason else project
+
+    def end(self) -> None:
+        """End the render, and wait until its programs have ended, too."""
+        process, self._process = self._process, None
+        if process is not None:
+            self._cancelled = True
+            _close(process)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE)
+            process.kill()
+            process.wait()
+
+    def _cancel(self) -> None:
+        """End the render and the programs that it runs, without waiting; its end is reported as usual."""
+        process = self._process
+        if process is not None and not self._cancelled:
+            self._cancelled = True
+            _close(process)
+            timer = threading.Timer(PATIENCE, process.kill)
+            timer.daemon = True
+            timer.start()
+
+    def _read(self, process: subprocess.Popen[bytes], request: bytes) -> None:
+        assert process.stdin is not None
+        results: list[Message] = []
+        with suppress(OSError, ValueError):  # The process has ended, or was cancelled at once.
+            write_line(process.stdin.fileno(), request)
+        lost = report_until_lost(process, results.append)
+        _close(process)
+        if results and not self._cancelled:
+            self._report(results[-1])
+        else:
+            self._report(RenderLost("" if self._cancelled else lost.reason.replace("indexer", "renderer")))
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    """Close the standard input of the renderer, so that it ends."""
+    assert process.stdin is not None
+    with suppress(OSError):
+        process.stdin.close()

@@ -16,13 +16,11 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp.indexer.protocol import (
     COMMANDS,
     NOT_UNDERSTOOD,
-    RENDERS,
     REPORTS,
     IndexerCommand,
     IndexerInit,
     IndexerReport,
     RenderEnded,
-    RenderRequest,
     read_lines,
     write_line,
 )
@@ -45,7 +43,8 @@ main()
 It may be another version than the server, if afflint was upgraded since the server started. So it first prints its version, and these lines
 depend on nothing that may differ between versions.
 """
-_PATIENCE = 5.0
+PATIENCE = 5.0
+"""Seconds in which a process ends by itself before it is killed."""
 _UNTIL_THEN = "restart the language server; until then findings across manifests are not updated"
 _FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
@@ -85,13 +84,13 @@ class IndexerClient:
     def start(self, init: IndexerInit) -> None:
         """Start the indexer. Reports IndexerLost if that is not possible."""
         try:
-            process = _started("process")
+            process = start_process("process")
         except (OSError, ValueError) as error:
             self._report(IndexerLost(f"the indexer process cannot be started: {getattr(error, 'strerror', None) or error}"))
             return
         self._process, self._commands = process, SimpleQueue()
         threading.Thread(target=_write, args=(process, self._commands), name="commands", daemon=True).start()
-        threading.Thread(target=lambda: self._report(_until_lost(process, self._report)), name="reports", daemon=True).start()
+        threading.Thread(target=lambda: self._report(report_until_lost(process, self._report)), name="reports", daemon=True).start()
         self.send(init)
 
     def send(self, command: IndexerCommand) -> None:
@@ -107,84 +106,21 @@ class IndexerClient:
             process.wait()
 
 
-class RenderClient:
-    """Starts the renderer, one process for each render. ``report`` is called from another thread with RenderEnded or RenderLost."""
-
-    def __init__(self, report: Callable[[Message], None]) -> None:
-        self._report = report
-        self._process: subprocess.Popen[bytes] | None = None
-        self._cancelled = False
-
-    @property
-    def runs(self) -> bool:
-        """Whether a render has been started, and its end has not been handled yet."""
-        return self._process is not None
-
-    def start(self, request: RenderRequest) -> None:
-        """Start a render. Raises OSError."""
-        process = _started("renderer")
-        self._process, self._cancelled = process, False
-        threading.Thread(target=self._read, args=(process, RENDERS.encode(request)), name="renders", daemon=True).start()
-
-    def cancel(self) -> None:
-        """End the render and the programs that it runs, without waiting; its end is reported as usual."""
-        process = self._process
-        if process is not None and not self._cancelled:
-            self._cancelled = True
-            self._close(process)
-            timer = threading.Timer(_PATIENCE, process.kill)
-            timer.daemon = True
-            timer.start()
-
-    def ended(self) -> None:
-        """Take note of the end of a render, so that another one can start."""
-        self._process = None
-
-    def end(self) -> None:
-        """End the render, and wait until its programs have ended, too."""
-        process, self._process = self._process, None
-        if process is not None:
-            self._cancelled = True
-            self._close(process)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_PATIENCE)
-            process.kill()
-            process.wait()
-
-    @staticmethod
-    def _close(process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None
-        with suppress(OSError):
-            process.stdin.close()
-
-    def _read(self, process: subprocess.Popen[bytes], request: bytes) -> None:
-        assert process.stdin is not None
-        results: list[Message] = []
-        with suppress(OSError, ValueError):  # The process has ended, or was cancelled at once.
-            write_line(process.stdin.fileno(), request)
-        lost = _until_lost(process, results.append)
-        self._close(process)
-        if results and not self._cancelled:
-            self._report(results[-1])
-        else:
-            self._report(RenderLost("" if self._cancelled else lost.reason.replace("indexer", "renderer")))
-
-
-def _started(module: str) -> subprocess.Popen[bytes]:
-    """Start a process of the server. Raises OSError and ValueError."""
+def start_process(module: str) -> subprocess.Popen[bytes]:
+    """Start the process whose module in this package is named. Raises OSError and ValueError."""
     command = [sys.executable, "-c", _START.replace("MODULE", module), __version__, *sys.path]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, creationflags=_FLAGS)
 
 
-def _until_lost(process: subprocess.Popen[bytes], report: Callable[[Message], None]) -> IndexerLost:
-    """Report the messages of the indexer until it ends."""
+def report_until_lost(process: subprocess.Popen[bytes], report: Callable[[Message], None]) -> IndexerLost:
+    """Report the messages of a process until it ends, and return how it ended."""
     assert process.stdout is not None
     lines, is_understood = read_lines(process.stdout.fileno()), True
     with suppress(OSError):
         version = next(lines, None)
         if version is not None and version.strip() != __version__.encode():
             with suppress(subprocess.TimeoutExpired):
-                process.wait(_PATIENCE)  # It prints its version, and ends.
+                process.wait(PATIENCE)  # It prints its version, and ends.
             process.kill()
             process.wait()
             other = version.decode("ascii", "replace").strip()
