@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from afflint import config as configuration
 from afflint.config import Config, ConfigError, ConfigProblem
@@ -51,26 +50,22 @@ class ConfiguredFolder:
         self._folder = folder
         self._command_line = command_line
         self.setup = self._read()
-        self._stamps = _stamps(self.setup.files)
+        self._stamps = [*map(file_stamp, self.setup.files)]
 
     def reread(self) -> bool:
         """Read the configuration again if it has changed, and return whether it had.
 
         The previous one stays in force if the new one has mistakes.
         """
-        files = self._files()
-        if files == self.setup.files and _stamps(files) == self._stamps:
+        path = self._file()
+        files = () if path is None else tuple(dict.fromkeys((path, *self.setup.files)))
+        stamps = [*map(file_stamp, files)]
+        if files == self.setup.files and stamps == self._stamps:
             return False
-        self._stamps = _stamps(files)
+        self._stamps = stamps
         setup = self._read()
         self.setup = setup if not setup.problems else self.setup._replace(problems=setup.problems, files=setup.files)
         return True
-
-    def _files(self) -> tuple[str, ...]:
-        path = self._file()
-        if path is None:
-            return ()
-        return tuple(dict.fromkeys((path, *(os.path.abspath(each) for each in self.setup.files))))
 
     def _file(self) -> str | None:
         if self._command_line.no_config:
@@ -106,13 +101,10 @@ class ConfiguredFolder:
         return FolderSession(session, session.settings(), problems, files)
 
 
-def _stamps(files: Sequence[str]) -> tuple[object, ...]:
-    return tuple(map(_stamp, files))
-
-
-def _stamp(file: str) -> object:
+def file_stamp(path: str) -> tuple[int, int, int] | None:
+    """Return a value that changes with a file: modification time, size and inode number; None for a missing file."""
     try:
-        status = os.stat(file)
+        status = os.stat(path)
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino

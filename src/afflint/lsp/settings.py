@@ -44,7 +44,7 @@ _DEFAULTS = EditorSettings()
 
 
 def read(received: Any, faults: list[str], defaults: EditorSettings = _DEFAULTS) -> EditorSettings:
-    """Read the settings that a client sends on top of ``otherwise``; mistakes are added to ``faults``."""
+    """Read the settings that a client sends on top of ``defaults``; mistakes are added to ``faults``."""
     if isinstance(received, dict) and isinstance(received.get("afflint"), dict):
         received = received["afflint"]
     if received is None or received == []:  # Neovim sends an empty table as a list.

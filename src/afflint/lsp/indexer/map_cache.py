@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Collection, Iterator
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.lsp.folder_config import file_stamp
 from afflint.pipeline.definitions import DefinitionReader
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings
 from afflint.pipeline.mapping import result_of
@@ -91,10 +91,4 @@ class MapCache:
 
 def _stamp(source: Source) -> Stamp | None:
     """Return the stamp of a source; None for a missing file, which is not cached."""
-    if source.data is not None:
-        return source.data
-    try:
-        status = os.stat(source.path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    return source.data if source.data is not None else file_stamp(source.path)
