@@ -36,7 +36,6 @@ def render(compliance: Compliance) -> Iterator[str]:
         "notes": "" if compliance.baseline or not unmet else asset("policy_notes.html"),
         "heads": column_heads((word.capitalize() for word in next(policy_rows(compliance))[1:]), "number"),
         "policies": "".join(_row(each, number, compliance) for number, each in enumerate(compliance.policies, 1)),
-        "key": asset("policy_key.html"),
         "groups": "".join(_groups(compliance)),
         "find": _find(compliance) if unmet else "",
         "details": "".join(_details(each, number, compliance, len(unmet)) for number, each in enumerate(compliance.policies, 1)),
