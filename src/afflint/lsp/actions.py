@@ -42,7 +42,9 @@ class Actions:
             for finding in here:
                 actions += self._fix(finding)
             for rule in dict.fromkeys(finding.rule for finding in here if finding.fix):
-                actions += self._fix_rule(rule)
+                number = sum(each.rule == rule and each.fix is not None for each in self._findings)
+                if number > 1:
+                    actions.append(self._document_action(f"Fix all {number} findings of {quoted(rule)} in this file", QUICK_FIX, rule))
             for finding in here:
                 actions += self._ignore(finding)
         safe = [each for each in self._findings if is_safe(each)]
@@ -53,11 +55,8 @@ class Actions:
 
     def _overlaps(self, finding: Finding, start: Place, end: Place) -> bool:
         text = self._document.text
-        first, last = (
-            text.place_of((finding.span.line, finding.span.column)),
-            text.place_of((finding.span.end_line, finding.span.end_column)),
-        )
-        return first <= end and start <= last
+        span = finding.span
+        return text.place_of((span.line, span.column)) <= end and start <= text.place_of((span.end_line, span.end_column))
 
     # Fixes.
 
@@ -76,11 +75,6 @@ class Actions:
             "isPreferred": finding.fix.safe,
             "edit": self._edit(edits(document.text, fixed.data)),
         }
-
-    def _fix_rule(self, rule: str) -> Iterator[dict[str, Any]]:
-        number = sum(each.rule == rule and each.fix is not None for each in self._findings)
-        if number > 1:
-            yield self._document_action(f"Fix all {number} findings of {quoted(rule)} in this file", QUICK_FIX, rule)
 
     def _document_action(self, title: str, kind: str, rule: str | None) -> dict[str, Any]:
         """Return an action for the whole document, with its edit unless the client resolves that later."""

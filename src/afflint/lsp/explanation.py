@@ -81,7 +81,7 @@ def _node_name(name: str) -> Iterator[str]:
 def _pod_term(term: PodAffinityTerm, ref: SelectorRef | None, context: RunContext) -> Iterator[str]:
     key = term.topology_key
     noun = domain_noun(key) if key else "domain"
-    share = f"{'not ' if term.anti else ''}share {_with_article(noun)}"
+    share = f"{'not ' if term.anti else ''}share {'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
     if ref is None:
         yield "has a term here that selects no pods: its labelSelector is missing or invalid."
         return
@@ -241,7 +241,3 @@ def _count_nodes(context: RunContext, fits: Callable[[NodeFact], bool], plural: 
         return " (no nodes are known: set `nodes` in the configuration)."
     number = sum(map(fits, context.nodes))
     return f": {number} of {pluralize(len(context.nodes), 'node')} {singular if number == 1 else plural}."
-
-
-def _with_article(noun: str) -> str:
-    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"

@@ -82,7 +82,9 @@ class Tools:
         result = self._run("check", options, paths)
         report = json.loads(result.output)
         findings = sorted(report["findings"], key=lambda finding: _SEVERITIES.index(finding["severity"]))
-        besides = {"summary": report["summary"], "coverage": _with_count(report["coverage"]), "notes": list(result.notes)}
+        # Only some of the sources that were not read may fit, so their number is returned, too.
+        coverage = {**report["coverage"], "not_seen_count": len(report["coverage"]["not_seen"])}
+        besides = {"summary": report["summary"], "coverage": coverage, "notes": list(result.notes)}
         return bounded_findings([_brief(finding) for finding in findings], limit, besides, "Name fewer paths, or `rules`.")
 
     def fix(
@@ -183,19 +185,11 @@ def _options(option: str, values: list[str]) -> list[str]:
     return [f"{option}={value}" for value in values]
 
 
-def _with_count(coverage: dict[str, Any]) -> dict[str, Any]:
-    """Return the coverage of a report with the number of the sources that were not read: only some of them may fit."""
-    return {**coverage, "not_seen_count": len(coverage["not_seen"])}
-
-
 def _brief(finding: dict[str, Any]) -> dict[str, Any]:
     """Return what an agent needs of a finding of the JSON report."""
     brief = {key: finding[key] for key in ("rule", "severity", "file", "line", "column", "field", "message", "help")}
-    return {**brief, "object": finding["object"], "fix": _fix_kind(finding["fix"])}
-
-
-def _fix_kind(fix: dict[str, Any] | None) -> str:
-    return "none" if fix is None else "safe" if fix["safe"] else "unsafe"
+    fix = finding["fix"]
+    return {**brief, "object": finding["object"], "fix": "none" if fix is None else "safe" if fix["safe"] else "unsafe"}
 
 
 def _reporting_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
