@@ -108,11 +108,11 @@ class DaskCluster:
 
     @staticmethod
     def _wait_for(happened: Callable[[], bool]) -> None:
-        for _ in range(1200):
+        for _ in range(6000):
             if happened():
                 return
             time.sleep(0.05)
-        raise AssertionError("nothing happened for a minute")
+        raise AssertionError("nothing happened for five minutes")
 
     def begun(self, worker: subprocess.Popen[bytes]) -> None:
         """Wait until a slow worker has looked into a file."""

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from report_sample import finding, rendered, report
 
 from afflint.findings.finding import Span
+from afflint.report.phrases import columns
 from afflint.report.snippet import WIDTH, Sources, snippet
 
 
@@ -123,7 +124,7 @@ def test_any_span_over_any_lines_gives_rows_that_fit(lines: list[str], line: int
     rows = snippet(lines, Span(*start, *end))
     assert bool(rows) == (line_of_start_exists := start[0] <= len(lines))
     assert sum("^" in row.marks for row in rows) in ((1, 2) if line_of_start_exists else (0,))
-    assert all(len(row.marks) + len(row.text) <= WIDTH + 10 for row in rows)
+    assert all(columns(row.marks + row.text) <= WIDTH + 10 for row in rows)
     assert all((row.marks + row.text).isprintable() for row in rows)
 
 
