@@ -130,6 +130,16 @@ def test_events_and_moves_name_the_same_seconds() -> None:
     assert sorted(seconds.values()) == [350, 650]
 
 
+def test_a_pod_that_tolerates_an_unreachable_node_for_longer_gets_what_the_others_leave() -> None:
+    """Each pod has its node; when both nodes fail, one node with room for one pod is left."""
+    unreachable = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}
+    port = {"containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
+    web, api = pod_source("web", replicas=1, tolerations=[unreachable], **port), pod_source("api", replicas=1, **port)
+    nodes = [*zoned(n1="", n2=""), node("n3", {HOST: "n3"}, taints=["spare:PreferNoSchedule"])]
+    (loss,) = make_plan(inventory(nodes), [web, api], asked=DisruptionRequest(lose=["n1,n2"])).losses
+    assert {move.pod: (move.target, move.after) for move in loss.moves} == {"api-0": ("n3", 350), "web-0": (None, 650)}
+
+
 @pytest.mark.parametrize("together", [False, True])
 def test_other_processes_simulate_the_same(monkeypatch: pytest.MonkeyPatch, together: bool) -> None:
     asked = {"lose": ["each:node"], "drain": ["zone=a"], "remove": ["zone=a"], "together": together}

@@ -83,16 +83,15 @@ class NodeLifecycle:
             state.schedule_missing(while_others_end=False, again_later=number < len(batches))
 
     def batches(self, nodes: Sequence[str], deleted: Sequence[Pod]) -> dict[int, list[Pod]]:
-        """Return the deleted pods by the second of their deletion: those of one node of a zone after those of another.
+        """Return the deleted pods by the second of their deletion: those that tolerate the taint for longer after the others.
 
-        The order matters only to spread constraints, which count pods until they are deleted. Without any, all are one batch.
+        Spread constraints count pods until they are deleted. If there are any, those of one node of a zone come after those of another.
         """
-        if not any(pod.hard_spread for pod in deleted):
-            return {_SILENCE + min((pod.toleration_seconds or 0 for pod in deleted), default=0): list(deleted)} if deleted else {}
-        at, where = self._zones.eviction_order(nodes), self._index.where
+        spread = any(pod.hard_spread for pod in deleted)
+        at, where = self._zones.eviction_order(nodes) if spread else {}, self._index.where
         found: dict[int, list[Pod]] = {}
         for pod in deleted:
-            found.setdefault(_SILENCE + at[where[pod.key]] + (pod.toleration_seconds or 0), []).append(pod)
+            found.setdefault(_SILENCE + at.get(where[pod.key], 0) + (pod.toleration_seconds or 0), []).append(pod)
         return {second: found[second] for second in sorted(found)}
 
     def _detaching(self, pod: Pod) -> int:
