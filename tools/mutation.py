@@ -96,7 +96,7 @@ EQUIVALENT: frozenset[tuple[str, str, str, str]] = frozenset(
         # Terms are always those of a template.
         (
             "inventory/undecidable.py", "_drawn_elsewhere", "drop operand 1",
-            "reach.template_path is not None and manifest_index.whole is not None and manifest_index.whole.is_selected(reach)",
+            "ref.template_path is not None and manifest_index.whole is not None and manifest_index.whole.is_selected(ref)",
         ),
         # Only a spread constraint has a maxSkew.
         ("index/facts.py", "SelectorRef.is_required", "drop operand 1", "self.what == SPREAD and self.max_skew is not None"),
@@ -109,7 +109,7 @@ EQUIVALENT: frozenset[tuple[str, str, str, str]] = frozenset(
             "pipeline/map_step.py", "_certain", "drop operand 1",
             "any((each.edits for each in found)) and prefilter.looks_templated(name, data)",
         ),
-        ("pipeline/map_step.py", "located", "drop operand 2", "fixing and match.edits and (not document.filled)"),
+        ("checks/match.py", "located", "drop operand 2", "fixing and match.edits and (not document.filled)"),
         # Without suppressions there are none to mark.
         (
             "pipeline/map_step.py", "Checker._with_unused_policies", "drop operand 2",

@@ -120,7 +120,7 @@ def test_a_zone_that_can_be_drained_can_be_upgraded_at_once_and_the_same_pods_mo
 
 
 def test_events_and_moves_name_the_same_seconds() -> None:
-    """Pods that tolerate an unreachable node for longer are replaced later, also where they are simulated at once."""
+    """Pods that tolerate an unreachable node for longer are replaced later."""
     unreachable = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}
     web, api = pod_source("web", replicas=1), pod_source("api", replicas=1, tolerations=[unreachable])
     nodes = [*zoned(n1=""), node("n2", {HOST: "n2"}, taints=["spare:PreferNoSchedule"])]
