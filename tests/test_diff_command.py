@@ -105,7 +105,7 @@ def changes(data: dict[str, Any]) -> dict[str, list[str]]:
 def test_nothing_has_changed(afflint: Afflint) -> None:
     done = afflint("diff")
     assert done.code == 0
-    assert "Placement unchanged (6 nodes)" in done.out
+    assert "Placement unchanged (6 nodes of nodes.yaml)" in done.out
     assert "No new findings, and none is fixed." in done.out
 
 

@@ -84,8 +84,11 @@ class TestKustomize:
     def test_without_rendering_the_patch_is_not_seen_and_a_note_says_so(self, history: History, afflint: Afflint) -> None:
         history.write({"overlays/prod/kustomization.yaml": PATCHED.replace("DISK", "hdd")})
         data = json.loads(afflint("diff", "--format", "json").out)
-        assert data["placement"] == []
-        assert "not rendered: 2 kustomizations; `--render` compares what they create" in data["summary"]["notes"]
+        assert (data["placement"], data["summary"]["verdict"]) == ([], "changed")
+        assert [(each["line"], each["field"], each["change"]) for each in data["values"]] == [
+            (8, "patches[0].patch.spec.template.spec.nodeSelector", "new, {disk: hdd}")
+        ]
+        assert data["not_compared"] == [{"name": "overlays/prod/kustomization.yaml", "reason": "a kustomization; `--render` renders it"}]
 
     def test_two_commits_whatever_the_work_tree_has(self, history: History, afflint: Afflint) -> None:
         head = history.commit({"overlays/prod/kustomization.yaml": PATCHED.replace("DISK", "ssd")})
@@ -129,14 +132,14 @@ class TestKustomize:
         first, second = (broken, good) if fixes else (good, broken)
         data = report(afflint, f"{first}..{second}")
         assert (data["placement"], data["new"], data["fixed"]) == ([], [], [])
-        (note,) = [each for each in data["summary"]["notes"] if "cannot render" in each]
-        assert note.startswith(f"overlays/prod is not compared, because kustomize cannot render it in {broken[:10]}: ")
-        assert str(history.root) in note, "the path in the repository"
-        assert "afflint-" not in note, "not that of a temporary folder"
+        (reason,) = [each["reason"] for each in data["not_compared"] if each["name"] == "overlays/prod"]
+        assert reason.startswith(f"kustomize cannot render it in {broken[:10]}: ")
+        assert str(history.root) in reason, "the path in the repository"
+        assert "afflint-" not in reason, "not that of a temporary folder"
         words = ("diff", f"{first}..{second}", "--render", "kustomize,helm")
-        assert "Placement unchanged (3 nodes); 1 of the kustomizations and charts not compared" in afflint(*words).out
+        assert "1 placement value changes (3 nodes of nodes.yaml); not known: `overlays/prod`\n" in afflint(*words).out
         for form in ("markdown", "html"):
-            assert "1 of the kustomizations and charts not compared" in afflint(*words, "--format", form).out
+            assert "not all of it is compared" in afflint(*words, "--format", form).out
 
     def test_since(self, history: History, afflint: Afflint) -> None:
         history.write({"overlays/prod/kustomization.yaml": PATCHED.replace("DISK", "hdd")})
@@ -181,6 +184,6 @@ class TestHelm:
         history.write({"chart/templates/api.yaml": TEMPLATE + '{{ fail "no" }}\n'})
         data = report(afflint)
         assert (data["placement"], data["new"], data["fixed"]) == ([], [], [])
-        assert any(
-            each.startswith("chart is not compared, because helm cannot render it in work tree: ") for each in data["summary"]["notes"]
-        )
+        assert [(each["name"], each["reason"].partition(":")[0]) for each in data["not_compared"]] == [
+            ("chart", "helm cannot render it in work tree")
+        ]

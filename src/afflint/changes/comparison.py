@@ -6,12 +6,15 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from afflint.changes.sides import Side, Sides, finding_changes, shared_mapper
+from afflint.changes.evidence import evidence_of
+from afflint.changes.sides import Rendering, Side, Sides, finding_changes, shared_mapper
 from afflint.findings.namedtuples import NamedTuple
-from afflint.report.changes.model import ChangeReport, PlacementChanges
-from afflint.report.coverage import not_seen_lines
+from afflint.inventory.node_files import NodeFileError, bytes_of
+from afflint.inventory.node_files import has_nodes as declares_nodes
+from afflint.pipeline.definitions import may_have_nodes
+from afflint.report.changes.model import REMOVED, ChangeReport, PlacementChanges, PlacementEffect, WorkloadChange
 from afflint.simulation.inputs import PlaceRequest, SeveralClustersError
-from afflint.source.sources import Source
+from afflint.source.sources import Source, is_template
 
 if TYPE_CHECKING:
     from afflint.pipeline.options import Options
@@ -32,14 +35,19 @@ def compare_sides(sides: Sides, options: Options, request: DiffRequest) -> Chang
     """Return what differs between two sides. Raises UserError if one of them cannot be read."""
     mapper = shared_mapper((sides.base, sides.head), options, placing=request.placement)
     options = options._replace(mapper=mapper, reader=mapper.reader)
-    sides = sides.rendered(options, network=request.network, offline=request.offline)
+    with sides.head.entered():
+        changed = sides.changed.read() if sides.changed is not None else []
+    paths, competing = [each.path for each in changed], request.placement and _have_nodes(sides)
+    sides = sides.rendered(options, Rendering(request.network, request.offline, paths, only_touched=not competing))
     outcome, changes = finding_changes(sides, options, mapper)
-    # Roots that cannot be rendered have notes of their own.
-    summary = outcome.summary
-    not_seen = not_seen_lines(summary.renders, summary.coverage, "compares", summary.missing_tools)
     placement = PlacementChanges((), 0, "")
     if request.placement:
         placement = _placement(sides, options._replace(baseline=None), request)
+        evidence = evidence_of(changed, sides.base, sides.head)
+        not_compared = (*sides.not_rendered, *placement.not_compared, *evidence.not_compared)
+        placement = placement._replace(values=evidence.values, not_compared=not_compared)
+        if not_compared:
+            placement = placement._replace(workloads=tuple(map(_perhaps_removed, placement.workloads)))
     return ChangeReport(
         sides.base.name,
         sides.head.name,
@@ -48,10 +56,33 @@ def compare_sides(sides: Sides, options: Options, request: DiffRequest) -> Chang
         changes.moved,
         changes.silenced,
         placement,
-        (*sides.notes, *(f"{line[0].lower()}{line[1:].removesuffix('.')}" for line in not_seen)),
+        sides.notes,
         outcome.text,
-        not_rendered=sides.not_rendered,
     )
+
+
+def _perhaps_removed(change: WorkloadChange) -> WorkloadChange:
+    """Return the change of a workload without the claim that it is gone: what is not compared may create it."""
+    if change.effects != (REMOVED,):
+        return change
+    return change._replace(effects=(PlacementEffect("its manifest is removed; what is not compared may create it", "neutral"),))
+
+
+def _have_nodes(sides: Sides) -> bool:
+    """Return whether nodes or pools are known: then all workloads count, because they compete for the nodes."""
+    for side in (sides.base, sides.head):
+        with side.entered() as session:
+            if session.node_files() or any(_declares_nodes(each) for each in side.sources()):
+                return True
+    return False
+
+
+def _declares_nodes(source: Source) -> bool:
+    try:
+        data = bytes_of(source)
+        return not is_template(source.name) and may_have_nodes(data) and declares_nodes(source.name, data)
+    except NodeFileError:
+        return False
 
 
 def _placement(sides: Sides, options: Options, request: DiffRequest) -> PlacementChanges:

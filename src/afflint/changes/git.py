@@ -183,7 +183,7 @@ class Repository:
         return found
 
     def blobs(self, ids: Sequence[str]) -> Iterator[bytes | None]:
-        """Yield the content of each object, None for one of more than 256 MB. Raises UserError if one is missing."""
+        """Yield the content of each object, None for one of more than 256 MB or that this clone does not have. Raises UserError."""
         if not ids:
             return
         with self._started(_PATIENCE_FOR_ALL, "cat-file", "--batch", given="".join(f"{each}\n" for each in ids)) as process:
@@ -250,11 +250,10 @@ def _first_line(process: GuardedProcess) -> str:
 
 def _next_blob(output: GuardedProcess) -> bytes | None:
     header = output.read_line().split()
+    if header[1:] == [b"missing"]:
+        return None  # A clone with `--filter` lacks some.
     if len(header) != 3 or header[1] != b"blob":
-        name = header[0].decode("ascii", "replace")[:_SHORT] if header else "an object"
-        raise UserError(
-            f"Git cannot read {name}: this clone does not have all files; fetch them (`git fetch --refetch`) or clone without --filter"
-        )
+        raise UserError(f"Git cannot read {header[0].decode('ascii', 'replace')[:_SHORT] if header else 'an object'}")
     size = int(header[2])
     if size > LARGEST:
         left = size + 1

@@ -7,7 +7,8 @@ the order of the manifests, and of orders that depend only on the names of the w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -32,7 +33,7 @@ from afflint.placement.scenarios import Scenarios
 from afflint.placement.schedule import PlacedWorkload, Schedule, build_schedules, start
 from afflint.placement.schedule_index import ScheduleIndex
 from afflint.placement.workload_plans import preferences_of
-from afflint.report.changes.model import Direction, PlacementChanges, PlacementEffect, WorkloadChange
+from afflint.report.changes.model import REMOVED, Direction, NotCompared, PlacementChanges, PlacementEffect, WorkloadChange
 from afflint.simulation.inputs import PlaceInputs
 from afflint.workers import Workers
 
@@ -49,16 +50,16 @@ _ORDERS = ("1", "2", "3", "manifests")
 _WORTH_PROCESSES = 3000
 """Starting processes costs about as much as a schedule of this many workloads on one node, or of one workload on as many nodes."""
 _HERE = Workers()
+_MOST_FILES = 2
 
 
 def placement_changes(base: PlaceInputs, head: PlaceInputs, notes: Sequence[str] = (), workers: Workers = _HERE) -> PlacementChanges:
     """Return how the placement of each workload differs between two sides. ``workers`` try the orders of scheduling."""
-    before, after = _PlacedSide(base), _PlacedSide(head)
+    repeated = _repeated(base) | _repeated(head)
+    before, after = _PlacedSide(base, repeated), _PlacedSide(head, repeated)
     nodes, pools = len(head.simulation_input.nodes), len(head.classes)
     counts = [pluralize(number, noun) for number, noun in ((nodes, "node"), (pools, "node pool")) if number]
-    basis = " and ".join(counts) or "no nodes are known: only what the manifests show"
-    if head.problems:
-        notes = [*notes, f"{pluralize(len(head.problems), 'problem')} in manifests that cannot be placed; `afflint check` reports them"]
+    basis = f"{' and '.join(counts)} of {_files_of_nodes(head)}" if counts else "no nodes are known: only what the manifests show"
     keys = before.numbers.keys() | after.numbers.keys()
     if _is_same(before, after):
         return PlacementChanges((), len(keys), basis, tuple(notes))
@@ -66,7 +67,21 @@ def placement_changes(base: PlaceInputs, head: PlaceInputs, notes: Sequence[str]
     changes = [change for key in sorted(keys) if (change := comparison.change(key)) is not None]
     changes.sort(key=lambda each: each.direction != "worse")
     plans = (lambda: (before.plan, after.plan)) if after.has_nodes and before.has_nodes else None
-    return PlacementChanges(tuple(changes), len(keys), basis, tuple(notes), plans)
+    return PlacementChanges(tuple(changes), len(keys), basis, tuple(notes), plans, not_compared=tuple(comparison.not_compared(keys)))
+
+
+def _files_of_nodes(inputs: PlaceInputs) -> str:
+    """Return the names of the files with the nodes and pools."""
+    numbers = {each.site.file for each in inputs.simulation_input.nodes}
+    numbers |= {each.known.pool.site.file for each in inputs.classes if each.known is not None}
+    names = sorted({inputs.names[number] for number in numbers if 0 <= number < len(inputs.names)})
+    more = f" and {len(names) - _MOST_FILES} more" if len(names) > _MOST_FILES else ""
+    return ", ".join(names[:_MOST_FILES]) + more if names else "the command line"
+
+
+def _repeated(inputs: PlaceInputs) -> frozenset[str]:
+    """Return the keys of workloads that several files create, as overlays for several clusters do."""
+    return frozenset(each.key for each, _ in inputs.simulation_input.repeated)
 
 
 def _is_same(before: _PlacedSide, after: _PlacedSide) -> bool:
@@ -75,6 +90,7 @@ def _is_same(before: _PlacedSide, after: _PlacedSide) -> bool:
     return (
         one.inventory.storage == other.inventory.storage
         and before.compared == after.compared
+        and before.other_definitions() == after.other_definitions()
         and [each.node for each in one.nodes] == [each.node for each in other.nodes]
         and _unordered(one.inventory.services) == _unordered(other.inventory.services)
         and _unordered(one.inventory.namespaces) == _unordered(other.inventory.namespaces)
@@ -194,21 +210,39 @@ def _worst(failures: Sequence[tuple[str, Mapping[str, Outcome]]], key: str) -> t
 
 
 class _PlacedSide:
-    """A side, with what is computed about all of its workloads."""
+    """A side, with what is computed about all of its workloads. The ``repeated`` ones have the folder that creates them in their keys."""
 
-    def __init__(self, inputs: PlaceInputs) -> None:
-        self.inputs = inputs
+    def __init__(self, inputs: PlaceInputs, repeated: frozenset[str] = frozenset()) -> None:
+        self.inputs, self._repeated = inputs, repeated
         given = inputs.simulation_input
         self.given = given
-        self.numbers = {each.key: number for number, each in enumerate(given.pod_sources)}
         self.has_nodes = bool(given.nodes or inputs.classes)
+        # On nodes, only the first definition of a workload is placed.
+        others = () if self.has_nodes else given.repeated
+        self._pod_sources = (*given.pod_sources, *(each for each, _ in others))
+        self._sources = (*given.sources, *(pods for _, pods in others))
+        self.numbers = {self._key(number): number for number in range(len(self._pod_sources))}
         self._trials: dict[str, _Trial] = {}
         self._requirements: dict[str, Requirements] = {}
+
+    def _key(self, number: int) -> str:
+        key = self._pod_sources[number].key
+        if key not in self._repeated or self.has_nodes or number >= len(self._sources):
+            return key
+        return f"{key} ({os.path.dirname(self.inputs.names[self._sources[number].site.file]) or os.curdir})"
+
+    def other_definitions(self) -> dict[str, list[str]]:
+        """Return further definitions of workloads that are not placed, by their keys."""
+        found: dict[str, list[str]] = {}
+        for each, _ in self.given.repeated if self.has_nodes else ():
+            found.setdefault(each.key, []).append(repr(replace(each, site=NOWHERE, line=0, notes=(), pod_path=())))
+        return found
 
     @cached_property
     def compared(self) -> dict[str, PodSource]:
         """The workloads by their keys, without what makes no difference to their placement: their places and notes."""
-        return {each.key: replace(each, site=NOWHERE, line=0, notes=(), pod_path=()) for each in self.given.pod_sources}
+        sources = self._pod_sources
+        return {key: replace(sources[at], site=NOWHERE, line=0, notes=(), pod_path=()) for key, at in self.numbers.items()}
 
     @cached_property
     def _inventory(self) -> Inventory:
@@ -235,9 +269,9 @@ class _PlacedSide:
             self._trials[order] = _Trial(self.inputs, self._inventory, self._ordered(order))
         return self._trials[order]
 
-    def __reduce__(self) -> tuple[type[_PlacedSide], tuple[PlaceInputs]]:
+    def __reduce__(self) -> tuple[type[_PlacedSide], tuple[PlaceInputs, frozenset[str]]]:
         """Let other processes compute what they need themselves."""
-        return _PlacedSide, (self.inputs,)
+        return _PlacedSide, (self.inputs, self._repeated)
 
     def samples(self, keys: Sequence[str], order: str) -> dict[str, Sample]:
         """Return what the schedule of an order shows of some workloads."""
@@ -264,7 +298,7 @@ class _PlacedSide:
 
     def _pods(self, key: str) -> Pods | None:
         number = self.numbers[key]
-        return self.given.sources[number] if number < len(self.given.sources) else None
+        return self._sources[number] if number < len(self._sources) else None
 
     def manifest(self, key: str) -> tuple[object, ...]:
         """Return what ``requirements`` depends on: the workload, and the labels that controllers add to its pods."""
@@ -273,7 +307,12 @@ class _PlacedSide:
 
     def pod_source(self, key: str) -> PodSource:
         """Return a workload."""
-        return self.given.pod_sources[self.numbers[key]]
+        return self._pod_sources[self.numbers[key]]
+
+    def name(self, key: str) -> tuple[str, str, str]:
+        """Return the identity of a workload without its namespace."""
+        pod_source = self.pod_source(key)
+        return pod_source.kind, pod_source.group, pod_source.full_name
 
     def reach(self, key: str) -> Reach:
         """Return where the pods of a workload can run in some order of scheduling."""
@@ -331,13 +370,43 @@ class _PlacementComparison:
     def change(self, key: str) -> WorkloadChange | None:
         """Return how the placement of a workload differs; None if it does not."""
         if key not in self.before.numbers:
+            if key in self._moved.values():
+                return None
             return WorkloadChange(key, None, self._facts(self.after, key), (*self._of_new(key),))
         if key not in self.after.numbers:
-            return WorkloadChange(key, self._facts(self.before, key), None, (PlacementEffect("removed", "neutral"),))
+            return WorkloadChange(key, self._facts(self.before, key), None, (self._of_removed(key),))
         effects = tuple(self._effects(key))
         if not effects:
             return None
         return WorkloadChange(key, self._facts(self.before, key), self._facts(self.after, key), effects)
+
+    @cached_property
+    def _moved(self) -> dict[str, str]:
+        """The keys of workloads that are in another namespace now, and otherwise as before, with their new keys."""
+        gone = {self.before.name(key): key for key in self.before.numbers if key not in self.after.numbers}
+        came = {self.after.name(key): key for key in self.after.numbers if key not in self.before.numbers}
+        pairs = {gone[name]: came[name] for name in gone.keys() & came.keys()}
+        return {key: other for key, other in pairs.items() if self.before.requirements(key) == self.after.requirements(other)}
+
+    def _of_removed(self, key: str) -> PlacementEffect:
+        """Return what became of a workload that the head does not have."""
+        if key in self._moved:
+            return PlacementEffect(f"moved to the namespace {self.after.pod_source(self._moved[key]).namespace}", "neutral")
+        return REMOVED
+
+    def not_compared(self, keys: Iterable[str]) -> Iterator[NotCompared]:
+        """Yield the workloads that differ and that the API server rejects, or that are not placed."""
+        for key in sorted(keys):
+            if key in self.before.numbers and key in self.after.numbers and self.before.manifest(key) != self.after.manifest(key):
+                refuses = self.after.pod_source(key).refused
+                if refuses and self.before.pod_source(key).refused:
+                    yield NotCompared(key, refuses)
+            elif key in self.after.numbers and key not in self.before.numbers and (refuses := self.after.pod_source(key).refused):
+                yield NotCompared(key, refuses)
+        before, after = self.before.other_definitions(), self.after.other_definitions()
+        for key in sorted(before.keys() | after.keys()):
+            if sorted(before.get(key, ())) != sorted(after.get(key, ())):
+                yield NotCompared(key, "it is defined several times, and only the first definition is placed")
 
     def _effects(self, key: str) -> Iterator[PlacementEffect]:
         if not self.on_nodes and self.before.manifest(key) == self.after.manifest(key):

@@ -130,7 +130,7 @@ def manifest_effects(before: Requirements, after: Requirements, domains: Mapping
     is known and compared by the caller; here it is left out.
     """
     if before.replicas != after.replicas and not after.daemon:
-        yield PlacementEffect(f"replicas: {before.replicas} → {after.replicas}", "neutral")
+        yield PlacementEffect(f"replicas: {before.replicas} → {after.replicas}", "neutral" if after.replicas else "worse")
     if domains is None:
         yield from _node_effects(before, after)
     for key in sorted(before.separation.keys() | after.separation.keys()):

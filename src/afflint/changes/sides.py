@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from afflint.changes import findings
+from afflint.changes.changed_files import ChangedFiles
 from afflint.changes.git import Range, Repository, TreeEntry
 from afflint.changes.map_once import MapOnce
 from afflint.changes.snapshot import Snapshot, extract, snapshot_folder, wanted_files, working_in
@@ -16,8 +19,9 @@ from afflint.config import COMMAND_LINE, CONFIG_FILES, Config, find
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
+from afflint.report.changes.model import NotCompared
 from afflint.source.repositories import is_inside, is_really_inside
-from afflint.source.sources import STDIN, SUFFIXES, Source, SourceError
+from afflint.source.sources import CHART, STDIN, SUFFIXES, Source, SourceError, read_bytes, relative
 
 if TYPE_CHECKING:
     from afflint.pipeline.options import Options
@@ -30,6 +34,24 @@ Load = Callable[[str | None], Config]
 """Loads a configuration file, or the defaults, with the options of the command line."""
 WORK_TREE = "work tree"
 _MOST_NAMED = 3
+_NAMING_VALUES = (b"valueFiles", b"valuesFile", b"valuesFrom", b"releases:")
+"""The fields that name files with values."""
+_FILE_NAME = re.compile(rb"[\w./-]+\.(?:ya?ml|json|gotmpl)\b")
+
+
+class Rendering(NamedTuple):
+    """How both sides are rendered: whether charts are fetched, or taken from the cache; and what has changed, see ``RenderOptions``.
+
+    The paths of ``changed`` are below the root of the repository.
+    """
+
+    network: bool = False
+    offline: bool = False
+    changed: Sequence[str] | None = None
+    only_touched: bool = False
+
+
+_ALL_RENDERED = Rendering()
 
 
 class Side:
@@ -42,12 +64,17 @@ class Side:
         name: str = WORK_TREE,
         snapshot: Snapshot | None = None,
         *,
+        root: str = "",
         is_base: bool = False,
         force_exclude: bool = False,
         notes: Sequence[str] = (),
     ) -> None:
-        """``session`` has the configuration of this side; ``notes`` say what is different from a checkout of it."""
+        """``session`` has the configuration of this side; ``notes`` say what is different from a checkout of it.
+
+        ``root`` is the root of the repository, links resolved, for the work tree.
+        """
         self.session, self.name, self.snapshot, self.notes = session, name, snapshot, tuple(notes)
+        self.root = os.path.realpath(root if snapshot is None else snapshot.root)
         self.folder = os.getcwd() if snapshot is None else snapshot.folder_of(os.getcwd())
         self.skipped: Sequence[str] = ()
         """The files and folders that are not compared, relative to the working directory."""
@@ -76,12 +103,64 @@ class Side:
         # Worker processes need not have this working directory.
         return [each._replace(path=os.path.abspath(each.path)) for each in found] if self.snapshot is not None else found
 
-    def render(self, options: Options, *, network: bool = False, offline: bool = False) -> RenderedRun | None:
+    def render(self, options: Options, rendering: Rendering = _ALL_RENDERED) -> RenderedRun | None:
         """Render the kustomizations and charts of this side, once; return None if none are rendered."""
         if self._rendered is None:
-            sources, with_renders = self.session.with_renders(self.sources(), options, network=network, offline=offline)
+            network, offline, changed, only_touched = rendering
+            files = None if changed is None else frozenset(map(self._real, changed))
+            sources, with_renders = self.session.with_renders(
+                self.sources(), options, network=network, offline=offline, changed=files, only_touched=only_touched
+            )
             self._rendered = sources, with_renders.renders
         return self._rendered[1]
+
+    def _real(self, path: str) -> str:
+        return os.path.realpath(os.path.join(self.root, path))
+
+    @property
+    def renders(self) -> RenderedRun | None:
+        """What was rendered of this side; None if nothing is."""
+        return None if self._rendered is None else self._rendered[1]
+
+    def has_rendered(self, path: str) -> bool:
+        """Return whether the file at a path below the root of the repository is in what was rendered."""
+        return self.renders is not None and self.renders.has_read(self._real(path))
+
+    def has_failed(self, path: str) -> bool:
+        """Return whether a kustomization or chart that reads the file at a path cannot be rendered."""
+        return self.renders is not None and self.renders.has_failed(self._real(path))
+
+    def reason_for(self, path: str) -> str:
+        """Return why the objects in a file were not rendered; "" if that is not known."""
+        return "" if self.renders is None else self.renders.reason_for(self._real(path))
+
+    def shown(self, path: str) -> str:
+        """Return the name in reports of the file at a path below the root of the repository."""
+        return relative(os.path.join(self.root, path), os.path.realpath(self.folder))
+
+    def chart_around(self, path: str) -> str | None:
+        """Return the folder below the root of the innermost chart that has the file at a path; None outside of charts."""
+        here = os.path.dirname(path)
+        while not os.path.isfile(os.path.join(self.root, here, CHART)):
+            if not here:
+                return None
+            here = os.path.dirname(here)
+        return here
+
+    @cached_property
+    def names_of_values(self) -> frozenset[str]:
+        """The names of the files that an Application, a HelmRelease, a kustomization or a helmfile may name as values."""
+        found: set[str] = set()
+        with self.entered():
+            sources = self.sources()
+        for source in sources:
+            try:
+                data = read_bytes(source)
+            except OSError:
+                continue
+            if any(word in data for word in _NAMING_VALUES):
+                found.update(os.path.basename(each).decode("utf-8", "replace") for each in _FILE_NAME.findall(data))
+        return frozenset(found)
 
     def check(self, options: Options) -> Outcome:
         """Return the findings of this side."""
@@ -92,6 +171,8 @@ class Side:
         from afflint.simulation.inputs import inputs_of
 
         sources, options = self._with_renders(options)
+        if self.renders is not None:
+            sources = [each for each in sources if not self.renders.is_untouched(each)]
         running = [self.snapshot.path_of(path) for path in pods] if self.snapshot is not None else pods
         session, config = self.session, self.session.config
         if config.select is not None or config.ignore:
@@ -100,10 +181,14 @@ class Side:
         return inputs_of(session, sources, running, request._replace(lines=False, needs_nodes=False), options, node_files)
 
     def failures(self) -> dict[tuple[str, str], str]:
-        """Return why render roots fail, with the paths of the repository in place of those of the snapshot."""
-        renders = self._rendered[1] if self._rendered is not None else None
+        """Return why roots that read a changed file cannot be rendered, with the paths of the repository in place of the snapshot's."""
         top = "" if self.snapshot is None else self.snapshot.top
-        return {root: reason.replace(top, "") if top else reason for root, reason in (renders.failed if renders else {}).items()}
+        failures = {} if self.renders is None else self.renders.touched_failures
+        return {root: reason.replace(top, "") if top else reason for root, reason in failures.items()}
+
+    def manifests(self) -> Iterator[str]:
+        """Yield the paths of the files that are checked."""
+        return (each.path for each in self.sources())
 
     def _with_renders(self, options: Options) -> tuple[Sequence[Source], Options]:
         renders = self.render(options)
@@ -130,31 +215,31 @@ class Sides(NamedTuple):
     base: Side
     head: Side
     notes: tuple[str, ...] = ()
-    not_rendered: int = 0
-    """How many kustomizations and charts are not compared because they cannot be rendered."""
+    changed: ChangedFiles | None = None
+    """The files that differ between the sides."""
+    not_rendered: tuple[NotCompared, ...] = ()
+    """The kustomizations and charts that read a changed file and cannot be rendered."""
 
-    def rendered(self, options: Options, *, network: bool = False, offline: bool = False) -> Sides:
-        """Render both sides, and return them with notes about the roots that are not compared.
+    def rendered(self, options: Options, rendering: Rendering) -> Sides:
+        """Render both sides, and return them with what is not compared: the roots that cannot be rendered on one side.
 
-        A root that cannot be rendered on one side is not compared: what it contains would seem to be new, or to be gone.
+        What such a root contains would seem to be new, or to be gone.
         """
         with self.head.entered():
-            head = self.head.render(options, network=network, offline=offline)
+            head = self.head.render(options, rendering)
         with self.base.entered():
-            base = self.base.render(options, network=network, offline=offline)
+            base = self.base.render(options, rendering)
         if head is None or base is None:
             return self
+        names = head.leave_out({*head.failed, *base.failed}) | base.leave_out({*head.failed, *base.failed})
+        head.drop(names)
+        base.drop(names)
         failures = {side.name: side.failures() for side in (self.base, self.head)}
-        failed = {**failures[self.base.name], **failures[self.head.name]}
-        if failed:
-            names = head.leave_out(failed.keys()) | base.leave_out(failed.keys())
-            head.drop(names)
-            base.drop(names)
-        notes = []
-        for (tool, name), reason in sorted(failed.items()):
-            where = [side for side, roots in failures.items() if (tool, name) in roots]
-            notes.append(f"{name} is not compared, because {tool} cannot render it in {' and '.join(where)}: {reason}")
-        return self._replace(notes=(*self.notes, *notes), not_rendered=len(failed))
+        not_rendered = []
+        for (tool, name), reason in sorted({**failures[self.base.name], **failures[self.head.name]}.items()):
+            where = " and ".join(side for side, roots in failures.items() if (tool, name) in roots)
+            not_rendered.append(NotCompared(name, f"{tool} cannot render it in {where}: {reason}"))
+        return self._replace(not_rendered=tuple(not_rendered))
 
 
 def shared_mapper(sides: Iterable[Side], options: Options, *, placing: bool) -> MapOnce:
@@ -198,12 +283,22 @@ def opened(
             return Side(session.under(config), paths, name, snapshot, is_base=kind == "base", force_exclude=force_exclude, notes=notes)
 
         first = extracted(base, "base", of_base)
-        second = extracted(head, "head", of_head, first.snapshot) if head is not None else Side(session, paths, force_exclude=force_exclude)
+        if head is not None:
+            second = extracted(head, "head", of_head, first.snapshot)
+        else:
+            second = Side(session, paths, root=repository.root, force_exclude=force_exclude)
         notes = _leave_out(repository, (first, second), tops, "compared", "commits do")
         notes += [*first.notes, *second.notes]
         if load is None and (path := _changed_file(repository, more[0], (first, second))) is not None:
             notes.append(f"{quoted(path)} has changed; both sides are checked with the configuration of the work tree")
-        yield Sides(first, second, tuple(notes))
+        changed = ChangedFiles(repository, of_base, None if head is None else of_head, second.manifests, _is_compared(session, tops))
+        yield Sides(first, second, tuple(notes), changed)
+
+
+def _is_compared(session: Session, tops: Sequence[str]) -> Callable[[str, str], bool]:
+    """Return whether a comparison includes a file, by its path below the root of the repository and its absolute path."""
+    everything = os.curdir in tops
+    return lambda path, absolute: (everything or any(is_inside(path, top) for top in tops)) and not session.excludes(absolute)
 
 
 def _new(folder: str, name: str) -> str:
@@ -286,7 +381,7 @@ def _leave_out(repository: Repository, sides: Sequence[Side], tops: Sequence[str
     def among_paths(paths: Iterable[str]) -> list[str]:
         return sorted(path for path in {*paths} if everything or any(is_inside(path, top) or is_inside(top, path) for top in tops))
 
-    without_content = among_paths(path for each in snapshots for path in (*each.submodules, *each.pointers))
+    without_content = among_paths(path for each in snapshots for path in (*each.submodules, *each.pointers, *each.absent))
     reasons = {path: reason for each in snapshots for path, reason in each.left_out.items()}
     names = among_paths(reasons)
     here = os.path.realpath(os.getcwd())
@@ -294,7 +389,8 @@ def _leave_out(repository: Repository, sides: Sequence[Side], tops: Sequence[str
         each.skipped = [os.path.relpath(os.path.join(repository.root, path), here) for path in (*without_content, *names)]
     notes = []
     if without_content:
-        notes.append(f"not {verb}, because {owner} not have their content (submodules and files of Git LFS): {_shortened(without_content)}")
+        what = "submodules, files of Git LFS, what a partial clone lacks"
+        notes.append(f"not {verb}, because {owner} not have their content ({what}): {_shortened(without_content)}")
     if names:
         notes.append(f"not {verb}, because of their names: {_shortened(names)} ({reasons[names[0]]})")
     return notes
@@ -377,7 +473,7 @@ def outcome_since(
     with opened(session, asked, paths, (config_file,), load=load, force_exclude=force_exclude) as sides:
         mapper = shared_mapper((sides.base, sides.head), options, placing=False)
         shared = options._replace(mapper=mapper, reader=mapper.reader)
-        sides = sides.rendered(shared, network=network, offline=offline)
+        sides = sides.rendered(shared, Rendering(network, offline))
         outcome, changes = finding_changes(sides, shared, mapper, judge_fixed=False)
     counts = Counter(each.severity for each in changes.new)
     summary = outcome.summary._replace(
@@ -386,7 +482,8 @@ def outcome_since(
         info=counts["info"],
         suppressed=outcome.summary.suppressed + len(outcome.findings) - len(changes.new),
     )
-    return outcome._replace(findings=changes.new, summary=summary), sides.notes
+    notes = [f"{each.name} is not compared: {each.reason}" for each in sides.not_rendered]
+    return outcome._replace(findings=changes.new, summary=summary), (*sides.notes, *notes)
 
 
 # The configuration of a commit: a change of the configuration is part of the change, so each side is checked with its own.

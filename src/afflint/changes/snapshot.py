@@ -51,6 +51,8 @@ class Snapshot(NamedTuple):
     submodules: tuple[str, ...] = ()
     pointers: tuple[str, ...] = ()
     """The files that Git LFS keeps: the commit has only pointers to their content."""
+    absent: tuple[str, ...] = ()
+    """The manifests whose objects this clone does not have, as with `--filter`."""
     left_out: Mapping[str, str] = MappingProxyType({})
     """The files that are not in the snapshot because of their names, with the reasons."""
 
@@ -139,14 +141,17 @@ def extract(
     files = [each for each in entries if each.mode.startswith(REGULAR) and is_wanted(each.path)]
     known = {blob: os.path.join(like.root, path) for path, blob in like.blobs.items()} if like is not None else {}
     extraction = _Extraction(root, known, {} if like is None else like.contents)
+    absent: list[str] = []
     pointers = set() if like is None else {like.blobs[path] for path in like.pointers}
     try:
         with writing(root, TreeLimits("the commit")) as tree:
             missing = extraction.link_known(tree, files)
             for same, data in zip(missing.values(), repository.blobs(list(missing)), strict=True):
-                if data is not None:
-                    extraction.write(tree, same, data)
-                    pointers.update([same[0].blob] if data.startswith(_LFS) else [])
+                if data is None:
+                    absent += [each.path for each in same if each.path.lower().endswith(SUFFIXES)]
+                    continue
+                extraction.write(tree, same, data)
+                pointers.update([same[0].blob] if data.startswith(_LFS) else [])
             links = [each for each in entries if each.mode == LINK]
             for each, target in zip(links, repository.blobs([each.blob for each in links]), strict=True):
                 if target is not None and b"\0" not in target:
@@ -156,7 +161,7 @@ def extract(
     blobs = extraction.blobs
     submodules = tuple([each.path for each in entries if each.mode == SUBMODULE])
     of_lfs = tuple([path for path, blob in blobs.items() if blob in pointers])
-    return Snapshot(folder, root, repository.root, extraction.contents, blobs, submodules, of_lfs, tree.left_out)
+    return Snapshot(folder, root, repository.root, extraction.contents, blobs, submodules, of_lfs, tuple(absent), tree.left_out)
 
 
 class _Extraction:

@@ -121,7 +121,7 @@ def _show_files(sources: Sequence[Source]) -> int:
 
 def _check_index(session: Session, args: CheckOptions, cluster: DaskCluster | None, targets: list[tuple[str, str]]) -> int:
     """Check the files of the index instead of those of the work tree, and return the exit code."""
-    from afflint.changes.sides import opened_index, shared_mapper
+    from afflint.changes.sides import Rendering, opened_index, shared_mapper
 
     _check_alone("--index", args, **{"--since": args.since, "standard input (`-`)": "-" in args.paths})
     config_file = configuration_file(args.config_file, no_config=args.no_config)
@@ -131,7 +131,7 @@ def _check_index(session: Session, args: CheckOptions, cluster: DaskCluster | No
             if args.show_files:
                 return _show_files(index.sources())
             options = options._replace(mapper=shared_mapper((index,), options, placing=False))
-            index.render(options, network=args.render_network, offline=args.offline)
+            index.render(options, Rendering(args.render_network, args.offline))
             outcome = index.check(options)
         for note in (*notes(moved), *index.notes):
             notify(f"afflint: {visible(note)}")

@@ -47,6 +47,8 @@ class SimulationInput(NamedTuple):
     """The result of evicting a running pod by namespace and name, where its VirtualMachineInstance shows it."""
     expected: ExpectedLabels = NOTHING
     """What the simulation assumes of nodes that are only declared."""
+    repeated: tuple[tuple[PodSource, Pods], ...] = ()
+    """Further definitions of the workloads, which are not placed: those of overlays for other clusters, say."""
 
 
 class SimulationOptions(NamedTuple):
@@ -95,7 +97,7 @@ def build_simulation_input(
         [
             _with_notes(
                 with_virtualization(pod_source, manifest_index, only_running=options.only_running),
-                *_repeated(chosen.repeated.get(key, ()), name_of),
+                *_repeated([each for each, _ in chosen.repeated.get(key, ())], name_of),
                 *[_assumption(label) for label in sorted(assumed & asked[key])],
                 *[reason for reason in (undecidable.get(chosen.sources[key].key),) if reason],
             )
@@ -126,7 +128,9 @@ def build_simulation_input(
     # An instance type may name another scheduler.
     left_open |= {each.key for each in noted if each.kubevirt and not profiles.of(each).proves}
     evictions = {identity: eviction_of_machine(machine, manifest_index.kubevirt_resource) for identity, machine in machines.items()}
-    return SimulationInput(completed, noted, tuple(chosen.sources.values()), inventory, left_open, budgets, evictions, expected)
+    repeated = [(with_virtualization(each, manifest_index), pods) for found in chosen.repeated.values() for each, pods in found]
+    sources = tuple(chosen.sources.values())
+    return SimulationInput(completed, noted, sources, inventory, left_open, budgets, evictions, expected, tuple(repeated))
 
 
 def _observed(
@@ -151,7 +155,7 @@ class _Chosen(NamedTuple):
 
     pod_sources: dict[str, PodSource]
     sources: dict[str, Pods]
-    repeated: dict[str, list[PodSource]]
+    repeated: dict[str, list[tuple[PodSource, Pods]]]
 
 
 def _choose(workloads: Iterable[Pods], manifest_index: ManifestIndex, *, at_least: bool) -> _Chosen:
@@ -169,7 +173,7 @@ def _choose(workloads: Iterable[Pods], manifest_index: ManifestIndex, *, at_leas
             pod_source = replace(pod_source, replicas=max(pod_source.scale.least, min(pod_source.replicas, 1)))
         pod_source = after_admission(pod_source, manifest_index.admission(pod_source.namespace))
         if pod_source.key in chosen.pod_sources:
-            chosen.repeated.setdefault(pod_source.key, []).append(pod_source)
+            chosen.repeated.setdefault(pod_source.key, []).append((pod_source, pods))
         else:
             chosen.pod_sources[pod_source.key] = pod_source
             chosen.sources[pod_source.key] = pods

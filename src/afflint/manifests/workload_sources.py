@@ -38,6 +38,11 @@ def is_workload_source(group: str, kind: str) -> bool:
     return kind.encode() in _GROUPS.get(group.encode("utf-8", "replace"), ())
 
 
+def may_declare(data: bytes) -> bool:
+    """Return whether a manifest or a template may contain an object that creates workloads."""
+    return any(group in data and any(b"kind: " + kind in data for kind in kinds) for group, kinds in _GROUPS.items())
+
+
 def declared_sources(data: bytes) -> Iterator[DeclaredSource]:
     """Yield the objects in the bytes of a file that create workloads, by their kinds and names."""
     if _COMPONENT_TEXT in data:

@@ -172,11 +172,19 @@ class Session:
         return made
 
     def with_renders(
-        self, sources: Sequence[Source], options: Options, *, network: bool, offline: bool = False
+        self,
+        sources: Sequence[Source],
+        options: Options,
+        *,
+        network: bool,
+        offline: bool = False,
+        changed: frozenset[str] | None = None,
+        only_touched: bool = False,
     ) -> tuple[Sequence[Source], Options]:
         """Return sources and options with the output of kustomizations and charts, if the configuration names tools to render them.
 
-        ``offline``: charts that are not in the repository are taken from the cache. Raises UserError for both.
+        ``offline``: charts that are not in the repository are taken from the cache. ``changed`` and ``only_touched`` are as for
+        ``RenderOptions``. Raises UserError.
         """
         if network and offline:
             raise UserError("`--offline` and `--render-network` exclude each other")
@@ -190,7 +198,7 @@ class Session:
         from afflint.rendered.rendered_run import RenderedRun
         from afflint.rendering.builds import RenderOptions
 
-        wanted = RenderOptions(tools, network, offline, options.cache, options.jobs, self.config.kubernetes_version)
+        wanted = RenderOptions(tools, network, offline, options.cache, options.jobs, self.config.kubernetes_version, changed, only_touched)
         renders = RenderedRun(sources, wanted, self._excluded() or _nothing)
         return renders.sources, options._replace(renders=renders)
 

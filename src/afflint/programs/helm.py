@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import threading
 from collections.abc import Mapping
 from functools import cache
 
@@ -11,12 +12,18 @@ from afflint.programs.processes import private_folder
 from afflint.programs.sandbox import prefix
 
 _FOLDERS = ("HELM_PLUGINS", "HELM_CONFIG_HOME", "HELM_DATA_HOME", "HELM_CACHE_HOME", "HELM_REPOSITORY_CACHE")
+_MAKING = threading.RLock()
 _FILES = ("HELM_REPOSITORY_CONFIG", "HELM_REGISTRY_CONFIG")
 
 
-@cache
 def isolated_helm() -> Mapping[str, str]:
     """Return the environment variables with which Helm finds no plugin, repository or setting. Raises OSError."""
+    with _MAKING:  # Several threads render.
+        return _folders_of_helm()
+
+
+@cache
+def _folders_of_helm() -> Mapping[str, str]:
     folders = {name: private_folder(name.lower()) for name in _FOLDERS}
     return {**folders, **{name: os.path.join(folders["HELM_CONFIG_HOME"], name.lower()) for name in _FILES}}
 
@@ -26,7 +33,6 @@ def without_plugins() -> Mapping[str, str]:
     return {"HELM_PLUGINS": isolated_helm()["HELM_PLUGINS"]}
 
 
-@cache
 def isolated_command(helm: str) -> str:
     """Return a command that starts Helm as ``isolated_helm`` says, for kustomize, which sets other folders. Raises OSError.
 
@@ -34,6 +40,12 @@ def isolated_command(helm: str) -> str:
     """
     if os.name != "posix":
         return helm
+    with _MAKING:
+        return _written_command(helm)
+
+
+@cache
+def _written_command(helm: str) -> str:
     path = os.path.join(private_folder("commands"), "helm")
     assignments = " ".join(f"{name}={shlex.quote(value)}" for name, value in isolated_helm().items())
     words = shlex.join([*prefix(helm, network=True), helm])

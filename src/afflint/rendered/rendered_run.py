@@ -81,6 +81,35 @@ class RenderedRun:
         """The roots that cannot be rendered, by tool and name, each with the reason."""
         return {(each.tool, each.name): each.reason for each in self._rendered.failures}
 
+    @property
+    def touched_failures(self) -> dict[tuple[str, str], str]:
+        """Those of the failures whose roots read a file that has changed."""
+        return {(each.tool, each.name): each.reason for each in self._rendered.failures if each.reads.is_touched}
+
+    def has_read(self, file: str) -> bool:
+        """Return whether a file, links resolved, is in what is rendered: some root reads it, and no root that reads it failed."""
+        return not self.has_failed(file) and any(each.reads.has(file) for each in self._builds.values())
+
+    def has_failed(self, file: str) -> bool:
+        """Return whether a root that reads a file, links resolved, cannot be rendered."""
+        return any(each.reads.has(file) for each in self._rendered.failures)
+
+    def is_untouched(self, source: Source) -> bool:
+        """Return whether only roots read a file that were not rendered because nothing of them has changed."""
+        file = os.path.realpath(source.path)
+        return any(each.has(file) for each in self._rendered.untouched) and not self.has_read(file)
+
+    def reason_for(self, file: str) -> str:
+        """Return why an object of Argo CD or Flux in a file, links resolved, was not rendered; "" if that is not known."""
+        remote = [each.reason or not_in_repository(each.what) for each in self._rendered.remote if os.path.realpath(each.file) == file]
+        unsupported = [each.reason for each in self._rendered.unsupported if os.path.realpath(each.file) == file]
+        return next(iter((*remote, *unsupported)), "")
+
+    @property
+    def values(self) -> frozenset[str]:
+        """The values files that Argo CD, Flux and helmfiles use, links resolved."""
+        return self._rendered.values
+
     def leave_out(self, roots: Collection[tuple[str, str]]) -> frozenset[str]:
         """Leave out the output of some roots, and return the names of the files that it is made of. ``roots`` are tools and names."""
         left_out = [build for build in self._builds.values() if (build.tool, build.name) in roots]

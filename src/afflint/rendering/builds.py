@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -11,6 +12,7 @@ from afflint.config import RENDERERS
 from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, quoted
+from afflint.manifests.workload_sources import may_declare
 from afflint.rendering.application_sets import ArgoClusters
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.chart_archives import ChartCache
@@ -31,9 +33,41 @@ from afflint.rendering.kustomize_chart_origins import ChartOutput
 from afflint.rendering.kustomize_origins import SourceMap
 from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
-from afflint.rendering.roots import Kustomization, RootKustomizations, chart_folders, kustomization_folders
+from afflint.rendering.roots import Kustomization, RootKustomizations, chart_data, chart_folders, kustomization_folders
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
-from afflint.source.sources import CHART, relative
+from afflint.source.files import read_regular
+from afflint.source.kustomizations import NAMES
+from afflint.source.sources import CHART, VALUES, relative
+from afflint.yaml.document import maps_at, text_at
+from afflint.yaml.prefilter import is_values_file
+
+
+class RootReads(NamedTuple):
+    """The files that a root reads, links resolved: single files, and all in some folders, those with a kustomization of their own excepted.
+
+    ``is_touched``: one of them has changed, or may have, because the root is declared in the output of such a root.
+    """
+
+    files: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+    is_touched: bool = True
+
+    def has(self, file: str) -> bool:
+        """Return whether the root reads a file."""
+        if file in self.files:
+            return True
+        if is_values_file(file) and os.path.basename(file) != VALUES:
+            return False  # A chart reads no other values file by itself.
+        here = os.path.dirname(file)
+        while here not in self.folders:
+            above = os.path.dirname(here)
+            if above == here or any(os.path.lexists(os.path.join(here, name)) for name in NAMES):
+                return False
+            here = above
+        return True
+
+
+_NOTHING_READ = RootReads()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +96,20 @@ class Build:
     """The path of the output: a name in the folder of the root that is not a file."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """The URLs, repositories and charts that a kustomization was built without, with the reasons."""
+    reads: RootReads = _NOTHING_READ
+    """All files that its root reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildFailure:
-    """A root that was not rendered, with the reason. ``declared_by`` and ``file`` are as for a build."""
+    """A root that was not rendered, with the reason. ``declared_by``, ``file`` and ``reads`` are as for a build."""
 
     tool: str
     name: str
     reason: str
     declared_by: str = ""
     file: str = ""
+    reads: RootReads = _NOTHING_READ
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +117,8 @@ class RenderOptions:
     """Options for rendering: the tools, whether programs may use the network, how many run at a time, and the Kubernetes version.
 
     ``offline``: charts that are not in the repository are taken from the cache. ``cache`` is its folder, "" for the cache folder of the
-    platform; None to keep nothing.
+    platform; None to keep nothing. ``changed`` are the files whose effects count, links resolved; None for all. ``only_touched``:
+    render only the roots that read one of them, and those that declare other roots.
     """
 
     tools: tuple[str, ...] = RENDERERS
@@ -89,6 +127,8 @@ class RenderOptions:
     cache: str | None = None
     jobs: int = 1
     kubernetes_version: str = ""
+    changed: frozenset[str] | None = None
+    only_touched: bool = False
 
 
 _NO_HELM = "`helm` is not on PATH"
@@ -106,6 +146,8 @@ class Rendered(NamedTuple):
     runner: ProgramRunner
     downloads: ChartDownloads | None
     """The charts that are not in the repository; None if they are not used."""
+    untouched: Sequence[RootReads] = ()
+    """What the roots read that were not rendered because none of it has changed."""
 
 
 def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
@@ -130,7 +172,8 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
         before, current = current, current.following(in_files, builds, in_output, config_maps, roots)
     of_plan = [*roots.cycles(planned.values()), *(results[key] for key in planned)]
     built, failures = [each for each in of_plan if isinstance(each, Build)], [each for each in of_plan if isinstance(each, BuildFailure)]
-    return Rendered(built, failures, current.unsupported, current.remote, current.values, roots.runner, roots.downloads)
+    downloads, untouched = roots.downloads, roots.untouched(current.hints)
+    return Rendered(built, failures, current.unsupported, current.remote, current.values, roots.runner, downloads, untouched)
 
 
 _MOST_ROUNDS = 10
@@ -212,6 +255,7 @@ class _RenderRoot(NamedTuple):
 
     kustomization: Kustomization | None
     hint: Hint
+    reads: RootReads = _NOTHING_READ
 
     @property
     def name(self) -> str:
@@ -232,7 +276,8 @@ class _RenderRoot(NamedTuple):
 
     def failure(self, reason: str) -> BuildFailure:
         """Return the failure to render the root."""
-        return BuildFailure("helm" if self.kustomization is None else "kustomize", self.name, reason, self.hint.declared_by, self.file)
+        tool = "helm" if self.kustomization is None else "kustomize"
+        return BuildFailure(tool, self.name, reason, self.hint.declared_by, self.file, self.reads)
 
 
 class _Roots:
@@ -247,6 +292,9 @@ class _Roots:
         self._wanted = wanted
         self._boundary = boundary
         self._root_files: dict[str, str] = {}
+        self._declaring_files: dict[str, bool] = {}
+        self._touched: set[str] = set()
+        """The outputs of roots that read a changed file."""
         self._texts = SourceTexts()
         self._known = RootKustomizations(boundary.top)
         self._kustomization_folders = kustomization_folders(paths) if "kustomize" in wanted.tools else []
@@ -264,8 +312,8 @@ class _Roots:
             copy_chart=self._known_charts.copy_into,
         )
 
-    def planned(self, hinted: Sequence[Hint]) -> dict[str, _RenderRoot]:
-        """Return the roots by a key. Argo CD and Flux define how a folder is rendered, so they override the folder itself."""
+    def _every(self, hinted: Sequence[Hint]) -> dict[str, _RenderRoot]:
+        """Return all roots by a key. Argo CD and Flux define how a folder is rendered, so they override the folder itself."""
         hinted_roots: dict[str, _RenderRoot] = {}
         kustomizations: set[str] = set()
         charts: set[str] = set()
@@ -285,7 +333,47 @@ class _Roots:
             if each.folder not in kustomizations:
                 planned[f"kustomize {each.folder}"] = _RenderRoot(each, Hint(each.folder, ""))
         planned |= {f"helm {folder}": _RenderRoot(None, Hint(folder, "")) for folder in self._charts if folder not in charts}
-        return dict(sorted(planned.items(), key=lambda item: item[1].kustomization is None))
+        ordered = sorted(planned.items(), key=lambda item: item[1].kustomization is None)
+        return {key: root._replace(reads=self._reads(root)) for key, root in ordered}
+
+    def planned(self, hinted: Sequence[Hint]) -> dict[str, _RenderRoot]:
+        """Return the roots that are rendered by a key: all, or those that have changed and those that declare others."""
+        return {key: root for key, root in self._every(hinted).items() if self._is_wanted(root)}
+
+    def untouched(self, hinted: Sequence[Hint]) -> list[RootReads]:
+        """Return what the roots read that are not rendered."""
+        return [root.reads for root in self._every(hinted).values() if not self._is_wanted(root)]
+
+    def _is_wanted(self, root: _RenderRoot) -> bool:
+        return not self._wanted.only_touched or root.reads.is_touched or self._declares(root)
+
+    def _reads(self, root: _RenderRoot) -> RootReads:
+        """Return what a root reads, and whether that has changed."""
+        hint, changed = root.hint, self._wanted.changed
+        files = {*hint.values, *hint.inputs, hint.file}
+        if root.kustomization is not None:
+            covered = self._known.covered(root.kustomization)
+            files |= covered
+            folders = {os.path.dirname(each) for each in covered if os.path.basename(each) in NAMES}
+        else:
+            folders = {hint.folder, *_local_dependencies(hint.folder)} if hint.chart is None else set()
+        reads = RootReads(frozenset(files), frozenset(folders))
+        is_touched = changed is None or not self._touched.isdisjoint(files) or any(map(reads.has, changed))
+        return reads._replace(is_touched=is_touched)
+
+    def _declares(self, root: _RenderRoot) -> bool:
+        """Return whether the output of a root may declare other roots: the text of one of its files has such an object."""
+        reads = root.reads
+        files = {*reads.files, *(os.path.realpath(each) for folder in reads.folders for each in templates_of(folder))}
+        return any(self._declaring(file) for file in files)
+
+    def _declaring(self, file: str) -> bool:
+        if file not in self._declaring_files:
+            data = b""
+            with suppress(OSError):
+                data = read_regular(file, _LARGEST)
+            self._declaring_files[file] = may_declare(data)
+        return self._declaring_files[file]
 
     def _kustomization_of(self, hint: Hint) -> Kustomization | None:
         here = self._known.at(hint.folder)
@@ -332,6 +420,8 @@ class _Roots:
                 path = os.path.join(build.folder, f"<{build.tool} {len(self._root_files) + 1}>")
                 self._root_files[path] = build.root_file
                 found[key] = replace(build, path=path)
+                if build.reads.is_touched:
+                    self._touched.add(path)
         return found
 
     def _built(self, root: _RenderRoot) -> Build | BuildFailure:
@@ -346,7 +436,9 @@ class _Roots:
         except RenderError as error:
             return root.failure(error.reason)
         output = set_namespace(build.output, hint.namespace)
-        return replace(build, name=root.name, output=output, declared_by=hint.declared_by, file=root.file, inputs=hint.inputs)
+        return replace(
+            build, name=root.name, output=output, declared_by=hint.declared_by, file=root.file, inputs=hint.inputs, reads=root.reads
+        )
 
     def _of_kustomization(self, root: Kustomization, hint: Hint) -> Build:
         """Build a kustomization. Raises RenderError."""
@@ -425,3 +517,10 @@ def _cycle_failure(cycle: Sequence[Kustomization]) -> BuildFailure:
 
 
 _MAX_SHOWN_OF_CYCLE = 5
+_LARGEST = 1 << 20
+
+
+def _local_dependencies(chart: str) -> list[str]:
+    """Return the folders of the charts that a chart depends on by a path."""
+    addresses = [text_at(each, "repository") for each in maps_at(chart_data(chart), "dependencies")]
+    return [os.path.realpath(os.path.join(chart, each.removeprefix("file://"))) for each in addresses if each.startswith("file://")]

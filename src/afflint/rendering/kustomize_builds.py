@@ -129,10 +129,11 @@ class KustomizeBuilder:
         folders = [tree.of(each) for each in own]
         if inputs.reads.remote:
             remaining = build_inputs(RootKustomizations(lambda _: trees.folder), folders, lambda _: trees.folder).remote
-            for what, *_ in remaining.values():  # It names something in another place where it cannot be left out.
-                if self.downloads is None:
-                    raise RenderError(network_reason(what), needs_network=True)
-                raise RenderError(f"afflint does not fetch {what}, which is not a base")
+            names = sorted({each for found in remaining.values() for each in found})
+            if names and self.downloads is None:  # It names something in another place where it cannot be left out.
+                raise RenderError(network_reason(names), needs_network=True)
+            if names:
+                raise RenderError(f"afflint does not fetch {names[0]}, which is not a base")
         wrapper = {**hint.wrapper, "components": folders[1:]} if folders[1:] else hint.wrapper
         return _Prepared([*self.program, *_options(inputs)], folders[0], wrapper, tree, trees)
 

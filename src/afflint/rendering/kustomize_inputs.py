@@ -67,7 +67,7 @@ class KustomizeInputs:
         """The reason why the first thing that the build has to do without is not there; None if it has everything."""
         reason = next(iter(self._failures.values()), None)
         left_out = self.left_out
-        return reason or (RenderError(network_reason(next(iter(left_out))), needs_network=True) if left_out else None)
+        return reason or (RenderError(network_reason(left_out), needs_network=True) if left_out else None)
 
     def elsewhere(self, place: SourcePlace, texts: SourceTexts) -> SourcePlace:
         """Return the place of the entry that names a fetched base for a place in the base; other places are returned as they are."""

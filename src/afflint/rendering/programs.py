@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from afflint.findings.errors import UserError
+from afflint.findings.phrases import join_words
 from afflint.programs.helm import isolated_helm
 from afflint.programs.lookup import find_program
 from afflint.programs.processes import GuardedProcess, OutputLimitError, TimeLimitError
@@ -165,7 +166,7 @@ class ProgramRunner:
             remote = None if network else _blocked_url(stderr)
             reason = _reason(stderr) or "it printed no error message"
             if remote is not None:
-                reason = network_reason(remote)
+                reason = network_reason((remote,))
             elif ran_out_of_memory(stderr):
                 reason = f"{tool} needed more than {MOST_MEMORY >> 20} MB of memory"
             message = f"{tool} failed with exit code {code} for {about}: {reason}"
@@ -214,9 +215,15 @@ class ProgramRunner:
             process.end()
 
 
-def network_reason(remote: str) -> str:
-    """Return the reason why something that needs the network is not rendered."""
-    return f"rendering requires the network for {remote}; `--render-network` allows it"
+def network_reason(remotes: Iterable[str]) -> str:
+    """Return the reason why what needs these addresses or charts is not rendered; the same whichever of them is met first."""
+    names = sorted({*remotes})
+    more = [f"{len(names) - _MOST_REMOTES} more"] if len(names) > _MOST_REMOTES else []
+    listed = join_words([*names[:_MOST_REMOTES], *more])
+    return f"rendering requires the network for {listed}; `--render-network` allows it"
+
+
+_MOST_REMOTES = 5
 
 
 def _reason(stderr: bytes) -> str:

@@ -255,7 +255,8 @@ class _PlaceReading:
         suppression_filter = SuppressionFilter(reduction, self._options, self._kustomizations)
         origins = None
         if renders is not None:
-            _check_one_cluster(files, workloads, renders, self._kustomizations)
+            if self._nodes or self._classes or self._request.needs_nodes:
+                _check_one_cluster(files, workloads, renders, self._kustomizations)
             with_positions = [file for file, result in results.items() if result.facts.pods or result.found or result.facts.unusable]
             origins = renders.origins(files.sources, with_positions, suppression_filter.remaining_in_source)
         return origins, PlaceProblems(files, results, workloads, suppression_filter, origins)

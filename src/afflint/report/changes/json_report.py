@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from afflint.findings.finding import SEVERITIES, Finding
-from afflint.report.changes.model import ChangeReport, WorkloadChange
+from afflint.report.changes.model import ChangeReport, ValueChange, WorkloadChange
 from afflint.report.json_report import plain_finding
 
 
@@ -22,7 +22,10 @@ def render(report: ChangeReport) -> Iterator[str]:
         "moved": [{"from": before.file, "finding": plain_finding(after)} for before, after in report.moved],
         "suppressed": [plain_finding(each) for each in report.silenced],
         "placement": [_workload(each) for each in placement.workloads],
+        "values": [_value(each) for each in placement.values],
+        "not_compared": [each._asdict() for each in placement.not_compared],
         "summary": {
+            "verdict": placement.verdict,
             "new": _counts(report.new),
             "fixed": _counts(report.fixed),
             "moved": len(report.moved),
@@ -40,6 +43,18 @@ def render(report: ChangeReport) -> Iterator[str]:
 def _counts(findings: Sequence[Finding]) -> dict[str, int]:
     names = {"error": "errors", "warning": "warnings", "info": "info"}
     return {names[severity]: sum(each.severity == severity for each in findings) for severity in SEVERITIES}
+
+
+def _value(change: ValueChange) -> dict[str, object]:
+    return {
+        "file": change.file,
+        "line": change.line,
+        "object": change.object,
+        "field": change.field,
+        "change": change.text,
+        "others": change.others,
+        "direction": "worse" if change.is_loss else "neutral",
+    }
 
 
 def _workload(change: WorkloadChange) -> dict[str, object]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from afflint.findings.finding import SEVERITIES, Finding
 from afflint.report.changes.model import ChangeReport, Direction
-from afflint.report.changes.text import count_words, not_rendered_words, placement_title
+from afflint.report.changes.text import count_words, not_compared_lines, placement_title, value_lines
 from afflint.report.markdown import MOST_BYTES, code, prose
 from afflint.report.paths import slashed
 
@@ -44,6 +44,10 @@ def _chunks(report: ChangeReport) -> Iterator[str]:
         for each in placement.workloads
     ]
     yield from _collapsed(workloads, "more workloads")
+    values = [f"- {_ICONS['worse' if each.is_loss else 'neutral']} {prose(line)}\n" for each, line in value_lines(placement)]
+    yield from _collapsed(values, "more placement values")
+    if placement.not_compared:
+        yield "**Not compared**\n\n" + "".join(f"- {prose(line)}\n" for line in not_compared_lines(placement)) + "\n"
     for title, found in (("New findings", report.new), ("Fixed findings", report.fixed), ("Suppressed findings", report.silenced)):
         if found:
             ordered = sorted(found, key=lambda each: SEVERITIES.index(each.severity))
@@ -72,14 +76,16 @@ def headline(report: ChangeReport) -> str:
         found.append(f"placement gets worse for {worse} workload{'s' * (worse > 1)}")
     elif workloads:
         found.append(f"placement of {len(workloads)} workload{'s' * (len(workloads) > 1)} changes")
-    elif report.placement.basis:
+    elif report.placement.values:
+        found.append(f"{len(report.placement.values)} placement value{'s' * (len(report.placement.values) > 1)} change")
+    elif report.placement.verdict == "unchanged":
         found.append("placement unchanged")
+    if report.placement.not_compared:
+        found.append("not all of it is compared" if found else "placement not known")
     number = f"{len(report.new)} new finding{'s' * (len(report.new) > 1)}"
     found.append(f"{number} ({count_words(report.new)})" if report.new else "no new findings")
     if report.fixed:
         found.append(f"{len(report.fixed)} fixed")
-    if report.not_rendered:
-        found.append(not_rendered_words(report))
     return "; ".join(found)
 
 

@@ -9,7 +9,7 @@ from afflint.findings.finding import Finding
 from afflint.placement.plan import Plan
 from afflint.report.changes.markdown import headline
 from afflint.report.changes.model import ChangeReport, Direction, WorkloadChange
-from afflint.report.changes.text import count_words, placement_title
+from afflint.report.changes.text import count_words, not_compared_lines, placement_title, value_lines
 from afflint.report.html_page import asset, bullets, column_heads, notes, page, shown, state, table
 from afflint.report.paths import slashed
 from afflint.report.phrases import html_words
@@ -42,11 +42,28 @@ def render(report: ChangeReport) -> str:
         "lead": f"<code>{shown(report.base)}</code> → <code>{shown(report.head)}</code>",
         "notes": notes(map(shown, (*report.placement.notes, *report.notes))),
         "placement_title": shown(placement_title(report)),
-        "workloads": "".join(_workload(each) for each in report.placement.workloads),
+        "workloads": "".join((*map(_workload, report.placement.workloads), *_values(report), *_not_compared(report))),
         "pictures": "".join(_pictures(report, *plans)) if plans is not None else "",
         "findings": "".join(_findings(report)) or "<p>No new findings, and none is fixed.</p>",
     }
     return page("diff_page", f"Change: {shown(title)}", report.made, parts, asset("place_page.css") if plans is not None else "")
+
+
+def _values(report: ChangeReport) -> Iterator[str]:
+    """Yield the placement values that differ in files whose workloads are not compared."""
+    lines = [
+        f'<span><b class="state {"worse" if each.is_loss else "neutral"}">{_DIRECTIONS["worse" if each.is_loss else "neutral"]}</b></span>'
+        f"<span>{html_words(line)}</span>"
+        for each, line in value_lines(report.placement)
+    ]
+    if lines:
+        yield f"<article>\n<h3>Placement values</h3>\n{bullets(lines)}</article>\n"
+
+
+def _not_compared(report: ChangeReport) -> Iterator[str]:
+    if report.placement.not_compared:
+        lines = map(html_words, not_compared_lines(report.placement))
+        yield f"<article>\n<h3>Not compared</h3>\n{bullets(f'<span>{line}</span>' for line in lines)}</article>\n"
 
 
 def _workload(change: WorkloadChange) -> str:

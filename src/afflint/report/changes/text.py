@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from afflint.findings.finding import SEVERITIES, Finding
-from afflint.findings.phrases import pluralize, visible
-from afflint.report.changes.model import ChangeReport, Direction
+from afflint.findings.phrases import join_words, pluralize, visible
+from afflint.report.changes.model import ChangeReport, Direction, NotCompared, PlacementChanges, ValueChange
 from afflint.report.phrases import painter
 
+_MOST, _MOST_VALUES = 5, 20
 _MARKS: dict[Direction, str] = {"worse": "-", "better": "+", "neutral": "~"}
 
 
@@ -22,6 +23,16 @@ def render(report: ChangeReport, *, color: bool = False) -> Iterator[str]:
         yield f"\n{paint('strong', visible(workload.workload))}\n"
         for effect in workload.effects:
             yield f"  {paint(effect.direction, _MARKS[effect.direction])} {visible(effect.text)}\n"
+    if placement.values:
+        yield "\n" + paint("strong", "Placement values\n\n")
+        shown = value_lines(placement)
+        for value, line in shown[:_MOST_VALUES]:
+            yield f"  {paint('worse', '-') if value.is_loss else paint('neutral', '~')} {visible(line)}\n"
+        if len(shown) > _MOST_VALUES:
+            yield f"  {len(shown) - _MOST_VALUES} more (`--format json` lists them)\n"
+    if placement.not_compared:
+        yield "\n" + paint("strong", "Not compared\n\n")
+        yield from (f"  {visible(line)}\n" for line in not_compared_lines(placement))
     for title, found in (("New findings", report.new), ("Fixed findings", report.fixed), ("Suppressed findings", report.silenced)):
         if found:
             yield "\n" + paint("strong", f"{title}: {count_words(found)}\n\n")
@@ -40,21 +51,48 @@ def render(report: ChangeReport, *, color: bool = False) -> Iterator[str]:
 
 
 def placement_title(report: ChangeReport) -> str:
-    """Return ``The placement of 2 workloads changes (6 nodes)``, or ``Placement unchanged (6 nodes)``."""
-    placement = report.placement
-    if not placement.basis:
+    """Return ``The placement of 2 workloads changes (6 nodes)``, ``Placement unchanged (6 nodes)``, or what is not known."""
+    placement, files = report.placement, _files(report.placement.not_compared)
+    if placement.verdict == "not compared":
         return "Placement not compared"
+    if placement.verdict == "not known":
+        return f"Not known: {_first(files)} {'is' if len(files) == 1 else 'are'} not compared"
     basis = f" ({placement.basis})"
-    if report.not_rendered:
-        basis += f"; {not_rendered_words(report)}"
-    if not placement.workloads:
+    if placement.verdict == "unchanged":
         return f"Placement unchanged{basis}"
-    return f"The placement of {pluralize(len(placement.workloads), 'workload')} changes{basis}"
+    counts = [f"The placement of {pluralize(len(placement.workloads), 'workload')}"] if placement.workloads else []
+    counts += [pluralize(len(placement.values), "placement value")] if placement.values else []
+    is_one = len(counts) == 1 and (placement.workloads or len(placement.values) == 1)
+    unknown = f"; not known: {_first(files)}" if files else ""
+    return f"{' and '.join(counts)} {'changes' if is_one else 'change'}{basis}{unknown}"
 
 
-def not_rendered_words(report: ChangeReport) -> str:
-    """Return how many kustomizations and charts are not compared, in words."""
-    return f"{report.not_rendered} of the kustomizations and charts not compared"
+def _files(not_compared: Sequence[NotCompared]) -> list[str]:
+    return list(dict.fromkeys(each.name for each in not_compared))
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return ```a.yaml` and 3 more``."""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"`{names[0]}`{more}"
+
+
+def not_compared_lines(placement: PlacementChanges) -> Iterator[str]:
+    """Yield what is not compared, by reason: at most five names for each of at most five reasons, and how many more there are."""
+    by_reason: dict[str, list[str]] = {}
+    for each in placement.not_compared:
+        by_reason.setdefault(each.reason, []).append(f"`{each.name}`")
+    for reason, names in [*by_reason.items()][:_MOST]:
+        more = [f"{len(names) - _MOST} more"] if len(names) > _MOST else []
+        yield f"{join_words([*names[:_MOST], *more])}: {reason}"
+    if len(by_reason) > _MOST:
+        rest = sum(map(len, [*by_reason.values()][_MOST:]))
+        yield f"{rest} more, for other reasons (`--format json` lists them)"
+
+
+def value_lines(placement: PlacementChanges) -> list[tuple[ValueChange, str]]:
+    """Return the placement values that differ, each with its line of the report."""
+    return [(each, f"{each.file}:{each.line}: {each.words}") for each in placement.values]
 
 
 def count_words(findings: Sequence[Finding]) -> str:
