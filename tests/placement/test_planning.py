@@ -28,7 +28,7 @@ from cluster_objects import (
 from workload_objects import apart_by, inventory, makers_in, pod_source, three_tiers, three_zones
 
 
-def plan(nodes: list[Object], *pod_sources: PodSource, **more: list[Object]) -> Plan:
+def plan(nodes: list[Object], *pod_sources: PodSource, **more: Any) -> Plan:
     return make_plan(inventory(nodes, **more), pod_sources)
 
 
@@ -233,6 +233,64 @@ def test_what_runs_stays_where_it_is_and_only_what_is_missing_is_placed() -> Non
     found = plan(nodes, web, pods=[running_web("web-0", "n3"), running_web("web-1", "n3")])
     assert where(only(found)) == ["n3", "n3", "n1"]
     assert found.notes[0] == "2 running pods of these workloads stay on their nodes; use --replan to schedule them again"
+
+
+def running_agent(name: str, node_name: str, **more: Any) -> Object:
+    """A running pod of the DaemonSet ``agent``, with the node affinity that its controller adds."""
+    found = pod(name, {"app": "agent"}, on=node_name, affinity=node_terms(f"@metadata.name In {node_name}"), **more)
+    found["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "controller": True}]
+    return found
+
+
+AGENT = pod_source("agent", "DaemonSet")
+
+
+class TestRunningPodsOfADaemonSet:
+    def test_stay_and_only_missing_ones_are_created(self) -> None:
+        found = plan(zoned(n1="", n2="", n3=""), AGENT, pods=[running_agent("agent-x", "n2")])
+        assert [(each.pod, each.node) for each in only(found).replicas] == [("agent-n1", "n1"), ("agent-x", "n2"), ("agent-n3", "n3")]
+        assert found.notes == ("1 running pod of these workloads stays on its node; use --replan to schedule it again",)
+
+    def test_count_for_the_affinity_of_other_pods(self) -> None:
+        web = pod_source("web", "StatefulSet", affinity=together(term(HOST, app("agent"))))
+        agents = [running_agent("agent-x", "n1"), running_agent("agent-y", "n2")]
+        found = plan(zoned(n1="", n2=""), web, AGENT, pods=[running_web("web-0", "n1", affinity=web.pod["affinity"]), *agents])
+        assert [where(each) for each in found.workloads] == [["n1"], ["n1", "n2"]]
+        assert found.violations == ()
+
+    def test_run_where_a_new_one_would_be_rejected(self) -> None:
+        web = pod_source("web", "StatefulSet", affinity=apart(term(HOST, app("agent"))))
+        running = [running_agent("agent-x", "n1"), running_web("web-0", "n1", affinity=web.pod["affinity"])]
+        found = plan(zoned(n1=""), web, AGENT, pods=running)
+        assert [where(each) for each in found.workloads] == [["n1"], ["n1"]]
+        assert [(each.pod, each.why) for each in found.violations] == [("web-0", "already has a pod of agent")]
+
+    def test_stay_on_a_node_with_a_new_taint_and_use_its_resources(self) -> None:
+        tainted = {**node("n1", {HOST: "n1"}, taints=["a:NoSchedule"]), "status": {"allocatable": {"cpu": "2", "pods": "9"}}}
+        requests = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1500m"}}}]}
+        web = pod_source("web", tolerations=[{"operator": "Exists"}], **requests)
+        found = plan([tainted], web, AGENT, pods=[running_agent("agent-x", "n1", **requests)], resources=True)
+        assert [where(each) for each in found.workloads] == [[None], ["n1"]]
+        assert found.workloads[0].replicas[0].why == "1 node has insufficient CPU"
+
+    def test_stay_on_one_node_during_a_rollout(self) -> None:
+        found = plan(zoned(n1=""), AGENT, pods=[running_agent("agent-x", "n1"), running_agent("agent-y", "n1")])
+        assert where(only(found)) == ["n1", "n1"]
+
+    def test_are_not_replaced_before_they_are_gone(self) -> None:
+        ending = running_agent("agent-x", "n1")
+        ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        found = only(plan(zoned(n1="", n2=""), AGENT, pods=[ending]))
+        assert where(found) == [None, "n2"]
+        assert found.replicas[0].why == "agent-x is still being deleted on n1: it is not replaced before it is gone"
+
+    def test_are_replaced_if_they_have_failed(self) -> None:
+        failed = {**running_agent("agent-x", "n1"), "status": {"phase": "Failed"}}
+        assert [(each.pod, each.node) for each in only(plan(zoned(n1=""), AGENT, pods=[failed])).replicas] == [("agent-n1", "n1")]
+
+    def test_are_created_again_with_replan(self) -> None:
+        found = plan(zoned(n1="", n2=""), AGENT, pods=[running_agent("agent-x", "n2")], replan=True)
+        assert [(each.pod, each.node) for each in only(found).replicas] == [("agent-n1", "n1"), ("agent-n2", "n2")]
 
 
 def test_running_pods_may_be_scheduled_again() -> None:

@@ -126,6 +126,8 @@ def test_the_pod_of_a_daemon_set_stays_pending_on_its_node_or_preempts_there() -
     running = [runs("agent-a", "n1", "DaemonSet", cpu=1), runs("web-a", "n2", cpu=4)]
     low = planned([sized("n1", 3), sized("n2")], [asks("agent", "DaemonSet", cpu=1), asks("web", cpu=4), gold], running)
     assert where(low) == {"agent": [None, None], "web": ["n2"], "gold": ["n1"]}
+    assert preempted(low) == [("agent-a", "n1", "gold-0", None)]
+    running = [runs("agent-a", "n1", "DaemonSet", cpu=1, priority=2 * GOLD), runs("web-a", "n2", cpu=4)]
     high = planned([sized("n1", 3), sized("n2")], [asks("agent", "DaemonSet", cpu=1, priority=2 * GOLD), asks("web", cpu=4), gold], running)
     assert where(high) == {"agent": ["n1", "n2"], "web": [None], "gold": [None]}
     assert preempted(high) == [("web-a", "n2", "agent-n2", None)]

@@ -148,7 +148,6 @@ class Inventory(NamedTuple):
             return Running({}, tuple([index for each in made.values() for index in each]), 0, {}, 0)
         nodes = {name for node in self.nodes if (name := _name_of(node))}
         kept: dict[str, list[int]] = {}
-        replaced: list[int] = []
         held: dict[str, list[int]] = {}
         over = ending = 0
         for pod_source in pod_sources:
@@ -158,19 +157,16 @@ class Inventory(NamedTuple):
                 held[pod_source.key] = [index for index, state in states.items() if state == "ending"]
                 ending += len(held[pod_source.key])
                 continue
-            if pod_source.daemon:
-                replaced += made.get(pod_source.key, ())
-                continue
             pods = [(index, pod) for index in made.get(pod_source.key, ()) if (pod := read_pod(self.pods[index])).rules.node_name in nodes]
             stay = [index for index, pod in pods if not (pod.finished or pod.subject.terminating)]
             ends = [(index, pod) for index, pod in pods if pod.subject.terminating]
             ending += len([index for index, pod in ends if not pod.finished])
-            kept[pod_source.key] = stay[: pod_source.replicas]
+            kept[pod_source.key] = stay if pod_source.daemon else stay[: pod_source.replicas]
             over += len(stay) - len(kept[pod_source.key])
-            if pod_source.pod_replacement.replaced == "gone":
+            if pod_source.daemon or pod_source.pod_replacement.replaced == "gone":
                 # The name of a pod is free only when its object is deleted, even if all its containers have ended.
                 held[pod_source.key] = [index for index, pod in ends if pod_source.pod_replacement.ordinals or not pod.finished]
-        return Running(kept, tuple(replaced), over, held, ending)
+        return Running(kept, (), over, held, ending)
 
 
 class Running(NamedTuple):

@@ -29,7 +29,7 @@ def inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource], pree
     if kept:
         stay = "stays on its node; use --replan to schedule it" if kept == 1 else "stay on their nodes; use --replan to schedule them"
         notes.append(f"{kept} running pod{'s' * (kept > 1)} of these workloads {stay} again")
-        if any(pod_source.replicas > 1 for pod_source in pod_sources if running.kept.get(pod_source.key)):
+        if any(each.replicas > 1 and not each.daemon for each in pod_sources if running.kept.get(each.key)):
             notes.append("FITS is for the first replica of a workload: one more may not fit next to the replicas that run")
     if running.ending:
         one = running.ending == 1

@@ -193,9 +193,8 @@ def _observed(pod_source: PodSource, inventory: Inventory, cluster: Cluster) -> 
     """Return the pods of a workload that is known from its running pods only: these pods, without their nodes."""
     pods = [cluster.read(inventory.pods[index]) for index in pod_source.observed]
     if pod_source.daemon:
-        # The node affinity to one node is that of the pod, and not of its DaemonSet: see CompiledPods.
         nodes = tuple([pod.rules.node_name or next(iter(pod.rules.named or ()), "") for pod in pods])
-        pods = [_unbound(pod._replace(rules=pod.rules._replace(terms=None, named=None))) for pod in pods]
+        pods = list(map(_of_daemon_set, pods))
         return CompiledPods(tuple(pods), pods[0], nodes)
     pods = [_unbound(pod) for pod in pods]
     return CompiledPods(tuple(pods), pods[0])
@@ -214,6 +213,8 @@ def _nodes_of(pod_source: PodSource, inventory: Inventory, kept: Sequence[int]) 
 
 def _staying(pod_source: PodSource, compiled: CompiledPods, running: Sequence[Pod]) -> tuple[CompiledPods, dict[int, str]]:
     """Return the pods of a workload, with running pods instead of new ones (by ordinal, if the name has one), and the nodes of these."""
+    if pod_source.daemon:
+        return _staying_by_node(compiled, running)
     pods, nodes = list(compiled.pods), dict[int, str]()
     numbers = {pod.name: number for number, pod in enumerate(pods)}
     free = iter([number for number in range(len(pods)) if pods[number].name not in {pod.name for pod in running}])
@@ -226,13 +227,40 @@ def _staying(pod_source: PodSource, compiled: CompiledPods, running: Sequence[Po
     return compiled._replace(pods=tuple(pods)), nodes
 
 
+def _staying_by_node(compiled: CompiledPods, running: Sequence[Pod]) -> tuple[CompiledPods, dict[int, str]]:
+    """Return the pods of a DaemonSet, with running pods instead of the new ones of their nodes, and the nodes of the running pods.
+
+    Pods that run where no new one would be created are added: on nodes with a new taint, or beside another pod of a rollout.
+    """
+    pods, nodes = list(compiled.pods), list(compiled.nodes)
+    free = {node: number for number, node in enumerate(nodes)}
+    staying: dict[int, str] = {}
+    for pod in running:
+        node = pod.rules.node_name
+        number = free.pop(node, len(pods))
+        volumes = pod.volumes or (compiled.template.volumes if compiled.template is not None else ())
+        pods[number : number + 1] = [_of_daemon_set(pod)._replace(volumes=volumes)]
+        nodes[number : number + 1] = [node]
+        staying[number] = node
+    return compiled._replace(pods=tuple(pods), nodes=tuple(nodes)), staying
+
+
+def _of_daemon_set(pod: Pod) -> Pod:
+    """Return a running pod of a DaemonSet as it is created again, without the node affinity to its node: see CompiledPods."""
+    return _unbound(pod._replace(rules=pod.rules._replace(terms=None, named=None)))
+
+
 def _held(pod_source: PodSource, compiled: CompiledPods, staying: Mapping[int, str], ending: Sequence[Pod]) -> dict[int, Held]:
     """Return the pods of a workload that are not created while others are in deletion: their replacements, and later ones if ordered."""
     numbers = {pod.name: number for number, pod in enumerate(compiled.pods)}
+    by_node = {node: number for number, node in enumerate(compiled.nodes) if number not in staying}
     free = iter([number for number in range(len(compiled.pods)) if number not in staying])
     held: dict[int, Held] = {}
     for pod in ending:
-        number = numbers.get(pod.name) if pod_source.pod_replacement.ordinals else next(free, None)
+        if pod_source.daemon:
+            number = by_node.get(pod.rules.node_name)
+        else:
+            number = numbers.get(pod.name) if pod_source.pod_replacement.ordinals else next(free, None)
         if number is not None:
             held[number] = Held(
                 f"{pod.name} is still being deleted on {pod.rules.node_name}: it is not replaced before it is gone", pod.rules.node_name
@@ -327,7 +355,8 @@ class _ScheduleBuilder:
         template = compiled.template
         if template is None:
             return
-        waiting = [(pod, node) for pod, node in zip(compiled.pods, compiled.nodes, strict=True) if not self._is_settled(pod)]
+        created = [(pod, node) for pod, node in zip(compiled.pods, compiled.nodes, strict=True) if pod.key not in self.held]
+        waiting = [(pod, node) for pod, node in created if not self._is_settled(pod)]
         # Pods of a DaemonSet run on different nodes and mostly have no constraints on each other: then one verdict is valid for all.
         aware = bool(template.hard_spread or template.affinity or template.anti_affinity or template.malformed_terms or template.volumes)
         verdict = None
