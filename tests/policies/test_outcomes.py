@@ -107,6 +107,43 @@ class TestSurvives:
         assert messages_of(tmp_path, policy("survives", "{loss: zone, keeps: 9}"), workload()) == []
 
 
+def requesting(cpu: int, manifests: str) -> str:
+    """The manifests with containers that request CPU."""
+    return manifests.replace("'nginx:1.27'", f"'nginx:1.27', resources: {{requests: {{cpu: {cpu}}}}}")
+
+
+class TestRequests:
+    """Policies count the requests of pods, as `place` does. Rules prove what holds for any requests."""
+
+    NODES = f"""\
+nodes:
+- {{name: a1, labels: {{{ZONE}: a}}, allocatable: {{cpu: 2, pods: 9}}}}
+- {{name: b1, labels: {{{ZONE}: b}}, allocatable: {{cpu: 2, pods: 9}}}}
+"""
+
+    def test_survives_needs_free_resources_on_other_nodes(self, tmp_path: Path) -> None:
+        policy_params = "{loss: node, keeps: 2, at-all-times: 0}"
+        assert on_nodes(tmp_path, "survives", policy_params, requesting(1, workload(replicas=2)), self.NODES) == []
+        assert on_nodes(tmp_path, "survives", policy_params, requesting(2, workload(replicas=2)), self.NODES) == [
+            "a.yaml:3:18 after a failure of node a1 (and 1 other failure), 1 of 2 replicas runs, but 2 must, in this example placement: "
+            "1 node has insufficient CPU"
+        ]
+
+    def test_fits_needs_free_resources(self, tmp_path: Path) -> None:
+        assert on_nodes(tmp_path, "fits", "{}", requesting(2, workload(replicas=3)), self.NODES) == [
+            "a.yaml:3:18 1 of 3 replicas cannot be scheduled, in this example placement: 2 nodes have insufficient CPU"
+        ]
+
+    def test_default_requests_of_a_limit_range_count(self, tmp_path: Path) -> None:
+        limits = "limits: [{type: Container, defaultRequest: {cpu: 2}}]"
+        limit_range = f"---\napiVersion: v1\nkind: LimitRange\nmetadata: {{name: cpu, namespace: shop}}\nspec: {{{limits}}}\n"
+        (found,) = on_nodes(tmp_path, "fits", "{}", f"{workload(replicas=3)}{limit_range}", self.NODES)
+        assert found.endswith("2 nodes have insufficient CPU")
+
+    def test_nodes_that_list_no_resources_have_enough(self, tmp_path: Path) -> None:
+        assert on_nodes(tmp_path, "fits", "{}", requesting(64, workload(replicas=3))) == []
+
+
 class TestFits:
     def test_a_node_that_there_is_not(self, tmp_path: Path) -> None:
         pod = workload("nodeName: z9", replicas=2)
@@ -194,12 +231,13 @@ def runs(plan: Plan, key: str) -> list[tuple[int, int]]:
 specs = st.sampled_from(
     ["", apart(ZONE), apart(HOST), spread(ZONE), spread(HOST), spread(ZONE, hard=False), f"nodeSelector: {{{ZONE}: a}}"]
 )
-clusters = st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), min_size=2, max_size=6)
+clusters = st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.sampled_from([0, 2, 3])), min_size=2, max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     specs,
+    st.integers(0, 2),
     st.integers(1, 4),
     st.sampled_from(["Deployment", "StatefulSet"]),
     clusters,
@@ -208,13 +246,13 @@ clusters = st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), min_size=2
     st.integers(0, 2),
 )
 def test_survives_and_fits_agree_with_the_plan(
-    spec: str, replicas: int, kind: str, cluster: list[Any], loss: str, keeps: int, throughout: int
+    spec: str, cpu: int, replicas: int, kind: str, cluster: list[Any], loss: str, keeps: int, throughout: int
 ) -> None:
     listed = [
-        f"- {{name: n{number}, labels: {{{ZONE}: {zone}}}, unschedulable: {str(shut).lower()}}}"
-        for number, (zone, shut) in enumerate(cluster)
+        f"- {{name: n{number}, labels: {{{ZONE}: {zone}}}, unschedulable: {str(shut).lower()}, allocatable: {{cpu: {cores}, pods: 9}}}}"
+        for number, (zone, shut, cores) in enumerate(cluster)
     ]
-    text = workload(spec, kind=kind, replicas=replicas)
+    text = requesting(cpu, workload(spec, kind=kind, replicas=replicas))
     sources = [Source("a.yaml", "a.yaml", text.encode()), Source("nodes.yaml", "nodes.yaml", "\n".join(["nodes:", *listed]).encode())]
     params = {"loss": loss, "keeps": keeps, "at-all-times": throughout}
     policies = (Policy("survives", "survives", params), Policy("fits", "fits"))

@@ -60,8 +60,10 @@ class ClusterView:
         version: tuple[int, int] = SCHEDULER,
         classes: Sequence[NodeClass] = (),
         feature_gates: Collection[str] = (),
+        *,
+        resources: bool = False,
     ) -> None:
-        """``classes``: pools that may make more nodes."""
+        """``classes``: pools that may make more nodes. ``resources``: whether requests are compared with what nodes can allocate."""
         self.manifest_index = manifest_index
         self.host_key = host_key
         self.classes = classes
@@ -69,7 +71,7 @@ class ClusterView:
             nodes,
             manifest_index,
             manifest_index.pods,
-            SimulationOptions(version, feature_gates, at_least=True),
+            SimulationOptions(version, feature_gates, resources, at_least=True),
             name_of=name_of,
             classes=classes,
         )

@@ -83,7 +83,11 @@ def _with_inventory(files: Files, settings: MapSettings, signs: Sequence[Definit
     pools = [keys for file in holders if signs[file].pools and (keys := reader.pool_labels(files.sources[file])) is not None]
     if not (files.nodes or pools or (settings.auto_nodes and _may_use_nodes(files, signs, reader))):
         return settings
-    return settings._replace(inventory=True, target=settings.target._replace(known_labels=frozenset().union(*pools)))
+    return settings._replace(
+        inventory=True,
+        resources=settings.resources or settings.has_outcomes,
+        target=settings.target._replace(known_labels=frozenset().union(*pools)),
+    )
 
 
 def _with_chart_sources(files: Files, settings: MapSettings, signs: Sequence[DefinitionSigns], reader: DefinitionReader) -> MapSettings:

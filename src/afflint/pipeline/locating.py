@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from afflint.findings.errors import UserError
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
-from afflint.index.facts import Facts
+from afflint.index.facts import Facts, Pods
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.reduce_step import ClusterIndex, Reduction
@@ -33,9 +34,12 @@ class NodesAndPools(NamedTuple):
         return bool(self.nodes or self.pools)
 
 
-def named_nodes(files: Files) -> list[NodeFact]:
-    """Return the nodes in the files that are named as node files. Raises NodeFileError."""
-    return _nodes_of(files.of(files.nodes))
+def named_nodes(files: Files, *, resources: bool) -> list[NodeFact]:
+    """Return the nodes in the files that are named as node files, with their allocatable ``resources`` if these count.
+
+    Raises NodeFileError.
+    """
+    return _nodes_of(files.of(files.nodes), resources=resources)
 
 
 def inventory_of(files: Files, mapped: Mapping[FileId, FileResult], settings: MapSettings, named: list[NodeFact]) -> NodesAndPools:
@@ -44,7 +48,7 @@ def inventory_of(files: Files, mapped: Mapping[FileId, FileResult], settings: Ma
     if files.nodes or not settings.auto_nodes:
         return NodesAndPools(named, pools)
     try:
-        return NodesAndPools(_nodes_of(files.of(_files_of_nodes(files, mapped))), pools)
+        return NodesAndPools(_nodes_of(files.of(_files_of_nodes(files, mapped)), resources=settings.resources), pools)
     except UserError as error:  # The user did not name these files as the nodes of one cluster.
         return NodesAndPools([], pools, str(error))
 
@@ -73,12 +77,12 @@ def pools_of(files: Files, mapped: Mapping[FileId, FileResult], settings: MapSet
     return Pools(tuple(pools), tuple(parts), bool(files.nodes))
 
 
-def _nodes_of(files: Mapping[FileId, Source]) -> list[NodeFact]:
+def _nodes_of(files: Mapping[FileId, Source], *, resources: bool) -> list[NodeFact]:
     if not files:
         return []
     from afflint.inventory.node_files import nodes_of
 
-    return nodes_of(files)
+    return nodes_of(files, resources=resources)
 
 
 def located_facts(files: Files, file: FileId, result: FileResult, kustomizations: Kustomizations, *, placed: bool) -> Facts:
@@ -94,6 +98,31 @@ def located_facts(files: Files, file: FileId, result: FileResult, kustomizations
         if added:
             facts = facts._replace(policy_candidates=tuple([each._replace(labels_added=added) for each in facts.policy_candidates]))
     return facts.of_file(file, files.folder(file))
+
+
+def with_limit_ranges(
+    files: Files, results: dict[FileId, FileResult], every: Mapping[FileId, FileResult], kustomizations: Kustomizations
+) -> dict[FileId, FileResult]:
+    """Return the results with the requests and limits that the LimitRanges in ``every`` file of a run set in pods."""
+    from afflint.admission.limit_ranges import LIMIT_RANGE, container_defaults, with_defaults
+
+    holders = files.of(file for file, result in every.items() if LIMIT_RANGE in result.passed and not result.templated)
+    if not holders:
+        return results
+    from afflint.inventory.source_objects import objects_of
+
+    wanted = frozenset((LIMIT_RANGE,)).__contains__
+    sources = [source for source in holders.values() if not kustomizations.is_patch(source.path)]
+    defaults = [each for source in sources for _, data, _ in objects_of(source, wanted) for each in container_defaults(data)]
+
+    def limited(pods: Pods) -> Pods:
+        if pods.pod_source is None or pods.kubevirt or pods.operated:
+            return pods
+        return pods._replace(pod_source=replace(pods.pod_source, pod=with_defaults(pods.pod_source.pod, pods.namespace, defaults)))
+
+    return {
+        file: result._replace(facts=result.facts._replace(pods=tuple(map(limited, result.facts.pods)))) for file, result in results.items()
+    }
 
 
 def creates_pods(result: FileResult) -> bool:

@@ -83,6 +83,11 @@ class MapSettings(NamedTuple):
     root: str = ""
     """The folder that the globs of policies are relative to; "" for the working directory. The map step does not use it."""
 
+    @property
+    def has_outcomes(self) -> bool:
+        """Whether some rules are policies about the result of a simulation, which counts the requests of pods."""
+        return any(each.subject == "outcome" for each in self.rules)
+
 
 def default_settings(names: Sequence[str] | None = None, *, target: Target | None = None) -> MapSettings:
     """Return settings with every rule that is on by default, or with exactly the named rules."""

@@ -120,10 +120,10 @@ class Reduction:
         name_of, target = self._names.__getitem__, self._settings.target
         version, gates = target.version, target.feature_gates
         views: dict[ManifestIndex, ClusterView] = {}
+        classes = _growing(pools) if nodes and pools else ()
         if nodes:
             from afflint.checks.cluster_view import ClusterView
 
-            classes = _growing(pools) if pools else ()
             for each in [cluster.manifest_index for cluster in clusters] or [manifest_index]:
                 views[each] = ClusterView(nodes, each, self._settings.host_key, name_of, version, classes, gates)
         if manifest_index.facts.policy_candidates:
@@ -136,9 +136,13 @@ class Reduction:
             def about_nodes(manifest_index: ManifestIndex) -> Iterator[tuple[str, CrossManifestMatch]]:
                 view = views[manifest_index]
                 yield from self._matches_of("nodes", view)
-                if any(each.subject == "outcome" for each in self._settings.rules):
+                if self._settings.has_outcomes:
                     from afflint.checks.policies.evaluation import outcomes
 
+                    # Rules about nodes prove what holds for any requests; these policies report what `place` shows.
+                    if any([*[each.node.allocatable for each in nodes], *[each.allocatable for each in classes]]):
+                        host_key = self._settings.host_key
+                        view = ClusterView(nodes, manifest_index, host_key, name_of, version, classes, gates, resources=True)
                     yield from outcomes(self._settings.rules, view, self._is_in, self.unevaluated)
 
             yield from _in_each_cluster(clusters, about_nodes) if clusters else about_nodes(manifest_index)

@@ -9,7 +9,7 @@ from afflint.findings.finding import FileId, Finding, Found, sort_key
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.definitions import DefinitionReader, with_definitions
 from afflint.pipeline.files import Files
-from afflint.pipeline.locating import clusters_of, inventory_of, located_facts, named_nodes
+from afflint.pipeline.locating import clusters_of, inventory_of, located_facts, named_nodes, with_limit_ranges
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.mapping import is_worth_cache, map_files
 from afflint.pipeline.options import Options
@@ -84,7 +84,7 @@ def reduce_run(files: Files, settings: MapSettings, options: Options = _DEFAULT)
 
 
 def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kustomizations: Kustomizations) -> ReducedRun:
-    named = named_nodes(files)
+    named = named_nodes(files, resources=settings.has_outcomes)
     # Definitions: they decide how every file is checked.
     reader = options.reader or DefinitionReader()
     settings = with_definitions(files, settings, reader, options.definitions)
@@ -118,6 +118,8 @@ def _reduced(files: Files, mapping: Mapped, settings: MapSettings, options: Opti
     results, mapped, of_manifests = mapping.results, mapping.every, mapping.of_manifests
     # Locate: facts are about files of this run and what kustomizations do with them.
     inventory = inventory_of(files, mapped, settings, mapping.named)
+    if inventory.nodes and settings.has_outcomes:
+        of_manifests = with_limit_ranges(files, of_manifests, of_manifests, kustomizations)
     facts = {file: located_facts(files, file, of_manifests[file], kustomizations, placed=bool(inventory)) for file in sorted(of_manifests)}
     # Reduce: rules across manifests.
     mutating = tuple([policy for each in facts.values() for policy in each.mutating])

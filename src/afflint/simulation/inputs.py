@@ -27,7 +27,7 @@ from afflint.kube.kinds import KINDS
 from afflint.kube.node_labels import ZONE
 from afflint.manifests.reader import objects_in
 from afflint.pipeline.files import Files
-from afflint.pipeline.locating import located_facts, pools_of
+from afflint.pipeline.locating import located_facts, pools_of, with_limit_ranges
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings
 from afflint.pipeline.mapping import map_files
 from afflint.pipeline.options import Options
@@ -184,7 +184,7 @@ class _PlaceReading:
         of_context = mapper(files.of(files.context).values(), settings._replace(rules=(), inventory=False))
         self._context = dict(zip(files.context, of_context, strict=True))
         if request.resources:
-            results = _with_limit_ranges(files, results, self._context, self._kustomizations)
+            results = with_limit_ranges(files, results, {**self._context, **results}, self._kustomizations)
         self._results = results
         if not given.names_nodes and settings.auto_nodes:
             holding = {file: given.mapped[file] for file, result in self._results.items() if result.facts.holds_nodes}
@@ -435,31 +435,6 @@ def _unapplied_policies(policies: Iterable[MutatingPolicy]) -> Iterator[str]:
         fields.setdefault(each.title, []).extend(each.fields)
     for title, names in fields.items():
         yield f"the {title} may set {join_words([quoted(each) for each in dict.fromkeys(names)])}; it is not applied"
-
-
-def _with_limit_ranges(
-    files: Files, results: dict[FileId, FileResult], context: Mapping[FileId, FileResult], kustomizations: Kustomizations
-) -> dict[FileId, FileResult]:
-    """Return the results with the requests and limits that the LimitRanges among the files set in pods."""
-    from afflint.admission.limit_ranges import LIMIT_RANGE, container_defaults, with_defaults
-
-    holders = files.of(file for file, result in {**context, **results}.items() if LIMIT_RANGE in result.passed and not result.templated)
-    if not holders:
-        return results
-    from afflint.inventory.source_objects import objects_of
-
-    wanted = frozenset((LIMIT_RANGE,)).__contains__
-    sources = [source for source in holders.values() if not kustomizations.is_patch(source.path)]
-    defaults = [each for source in sources for _, data, _ in objects_of(source, wanted) for each in container_defaults(data)]
-
-    def limited(pods: Pods) -> Pods:
-        if pods.pod_source is None or pods.kubevirt or pods.operated:
-            return pods
-        return pods._replace(pod_source=replace(pods.pod_source, pod=with_defaults(pods.pod_source.pod, pods.namespace, defaults)))
-
-    return {
-        file: result._replace(facts=result.facts._replace(pods=tuple(map(limited, result.facts.pods)))) for file, result in results.items()
-    }
 
 
 def _with_priorities(simulation_input: SimulationInput, files: Files, results: Mapping[FileId, FileResult]) -> SimulationInput:
