@@ -128,6 +128,14 @@ def test_explain_rule_shows_the_page_or_all_rules(repository: Path) -> None:
     assert near == "error: Error executing tool explain_rule: rule: unknown value 'wrong-tpye'; did you mean 'wrong-type'?"
 
 
+def test_a_dump_is_the_whole_input_of_place_and_why(repository: Path) -> None:
+    (repository / "dump.yaml").write_text(f"{NODES}---\n{DB.replace('name: db', 'name: cache')}", encoding="utf-8")
+    plan, answer = ask(repository, ("place", {"nodes": ["dump.yaml"]}), ("why", {"name": "db", "nodes": ["dump.yaml"]}))
+    assert "Deployment default/cache" in plan
+    assert "Deployment default/db" not in plan
+    assert "no workload or pod is named 'db'" in answer
+
+
 def test_place_and_what_if_answer_as_the_command_does(repository: Path) -> None:
     given = {"paths": ["db.yaml"], "nodes": ["nodes.yaml"]}
     plan, failed, nothing = ask(repository, ("place", given), ("what_if", {**given, "lose": ["one"]}), ("what_if", given))

@@ -192,6 +192,64 @@ def test_one_file_may_hold_everything_whatever_it_is_given_as(tmp_path: Path, pl
     assert (done.code, done.err, done.replicas) == (0, "", RUN)
 
 
+OTHER_POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: other}\nspec: {containers: [{name: c, image: i}]}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--nodes", "dump.json"), ("--pods", "dump.json"), ("--nodes", "nodes.json", "--pods", "pods.json")],
+    ids=["nodes", "pods", "two files"],
+)
+def test_a_dump_in_a_file_is_enough(tmp_path: Path, place: Place, words: tuple[str, ...]) -> None:
+    """The current folder is not read, as with standard input: it may have a dump of another cluster."""
+    (tmp_path / "other.yaml").write_text(OTHER_POD)
+    (tmp_path / "dump.json").write_text(EVERYTHING)
+    (tmp_path / "nodes.json").write_text(dump(*NODES))
+    (tmp_path / "pods.json").write_text(dump(*DEPLOYMENT, *PODS, MACHINE, LAUNCHER))
+    done = place(*words, *JSON)
+    assert done.replicas == RUN
+    assert "also read" not in done.out
+
+
+@pytest.mark.usefixtures("place")
+def test_why_takes_a_dump_in_a_file_as_the_whole_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other.yaml").write_text(OTHER_POD)
+    (tmp_path / "dump.json").write_text(EVERYTHING)
+    (tmp_path / "nodes.json").write_text(dump(*NODES))
+    assert exit_code(monkeypatch, "why", "--no-config", "other", "--nodes", "dump.json") == 2
+    assert "no workload or pod is named 'other'" in capsys.readouterr().err
+    exit_code(monkeypatch, "why", "--no-config", "other", "--nodes", "nodes.json")
+    assert capsys.readouterr().out.startswith("also read: 2 files with manifests in the current folder\n\nPod default/other")
+
+
+@pytest.mark.parametrize("dumped", [NODES, (*NODES, stored("Namespace", "shop"), BUDGET)], ids=["nodes", "and objects without pods"])
+def test_the_first_line_says_that_the_current_folder_was_read(tmp_path: Path, place: Place, dumped: tuple[Object, ...]) -> None:
+    (tmp_path / "nodes.json").write_text(dump(*dumped))
+    (tmp_path / "one.yaml").write_text(OTHER_POD)
+    (tmp_path / "two.yaml").write_text(f"{OTHER_POD.replace('other', 'second')}---\nkind: Unknown\n")
+    (tmp_path / "values.txt").write_text("not a manifest")
+    line = "also read: 2 files with manifests in the current folder"
+    for words in ((), ("--summary",)):
+        assert place("--nodes", "nodes.json", *words).out.startswith(f"{line}\n\n")
+    assert place("--nodes", "nodes.json", *JSON).plan["notes"][0] == line
+    assert f"<li>{line}" in place("--nodes", "nodes.json", "--format", "html").out
+
+
+@pytest.mark.parametrize("words", [("one.yaml", "--nodes", "nodes.json"), ()], ids=["paths", "no options"])
+def test_what_the_user_named_is_not_also_read(tmp_path: Path, place: Place, words: tuple[str, ...]) -> None:
+    (tmp_path / "nodes.json").write_text(dump(*NODES))
+    (tmp_path / "one.yaml").write_text(OTHER_POD)
+    assert "also read" not in place(*words).out
+
+
+def test_paths_are_read_together_with_a_dump(tmp_path: Path, place: Place) -> None:
+    (tmp_path / "other.yaml").write_text(OTHER_POD)
+    (tmp_path / "dump.json").write_text(EVERYTHING)
+    assert "Pod default/other" in place("other.yaml", "--nodes", "dump.json", *JSON).replicas
+
+
 def test_only_nodes_on_standard_input_leave_the_folder_to_be_read(tmp_path: Path, place: Place) -> None:
     (tmp_path / "db.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {containers: [{name: c, image: i}]}\n")
     assert list(place("--nodes", "-", *JSON, piped=dump(*NODES)).replicas) == ["Pod default/db"]

@@ -11,7 +11,7 @@ from afflint.cli.options import ConfigOverrides
 from afflint.cli.output import FOUND, colored, named_files, notify, page_metadata, write_or_show
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
-from afflint.findings.phrases import visible
+from afflint.findings.phrases import pluralize, visible
 from afflint.report.coverage import coverage_lines
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ class SimulationArguments(PlaceInput, SchedulingOptions):
 
 def read_inputs(args: SimulationArguments, paths: Sequence[str], kinds: Sequence[str] = ()) -> tuple[PlaceInputs, Workers]:
     """Return what a command simulates, with the objects of some kinds, and the processes of the run. Raises UserError."""
+    from afflint.inventory.node_files import ParsedFiles
+    from afflint.inventory.pod_files import has_workloads
     from afflint.pipeline.options import Options
     from afflint.pipeline.session import Session
     from afflint.simulation.inputs import PlaceRequest, inputs_of
@@ -75,7 +77,10 @@ def read_inputs(args: SimulationArguments, paths: Sequence[str], kinds: Sequence
         raise UserError("--resources and --no-resources exclude each other")
     session = Session(options.configuration(args))
     note_unused_render(session.config)
-    given = session.sources(paths or (() if session.pipes_workloads() else (".",)))
+    parsed, dumps = ParsedFiles(), () if paths else session.dumps(args.pods)
+    # A dump of a cluster is the whole input: the current folder may have manifests of another cluster.
+    is_whole = any(has_workloads(parsed.documents(each)) for each in dumps)
+    given = session.sources(paths or (() if is_whole else (".",)))
     sources, run = session.with_renders(given, Options(options.jobs(session.config.jobs)), network=args.render_network)
     request = PlaceRequest(
         resources=not args.no_resources,
@@ -84,7 +89,16 @@ def read_inputs(args: SimulationArguments, paths: Sequence[str], kinds: Sequence
         counts=parse_counts(args.counts),
         kinds=kinds,
     )
-    return inputs_of(session, sources, args.pods, request, run), run.workers
+    inputs = inputs_of(session, sources, args.pods, request, run, parsed=parsed)
+    return inputs._replace(also_read=_also_read(inputs) if dumps and not is_whole else ()), run.workers
+
+
+def _also_read(inputs: PlaceInputs) -> tuple[str, ...]:
+    """Return the line about what was read besides the files that the options name, if that has manifests."""
+    if inputs.renders is not None:
+        return ("also read: the current folder",)
+    files = inputs.manifest_files
+    return (f"also read: {pluralize(files, 'file')} with manifests in the current folder",) if files else ()
 
 
 class PlaceDisruptions(CommandOptions, heading="Disruptions"):
@@ -191,7 +205,8 @@ def place(args: PlaceOptions) -> int:
     PATHS are manifests: files, folders, globs. Default: the current folder, which may contain the nodes as well.
 
     A dump of a cluster is enough: `kubectl get nodes,pods,deployments,statefulsets,vm,vmi,pdb -A -o yaml | afflint place --nodes -`.
-    The current folder is then not read. Pods of controllers that are not in the dump are replicas of these controllers.
+    If the files of --nodes and --pods have workloads or pods, the current folder is not read. Pods of controllers that are not in the
+    dump are replicas of these controllers.
 
     Exits with 1 if a replica cannot be scheduled, now or after a disruption, if a drain, an upgrade or a rollout may never complete,
     or if affected pods cannot be evaluated.
@@ -226,7 +241,9 @@ def place(args: PlaceOptions) -> int:
     )
     empty, coverage = _empty_file_notes(named_files(inputs.empty, args.paths)), _coverage_notes(inputs, args)
     left_out = [RESOURCES_LEFT_OUT] if args.no_resources else []
-    plan = plan._replace(notes=(*empty, *coverage, *inputs.notes, *plan.notes, *left_out), coverage=inputs.coverage)
+    plan = plan._replace(
+        notes=(*empty, *coverage, *inputs.notes, *plan.notes, *left_out), coverage=inputs.coverage, also_read=inputs.also_read
+    )
     if problems := inputs.problems:
         more = f" (and {len(problems) - 1} more: `afflint check` reports them all)" if len(problems) > 1 else ""
         notify(f"afflint: {visible(problems[0])}{more}")

@@ -34,7 +34,7 @@ def why(args: WhyOptions) -> int:
     """Explain why a workload or a pod does not run, or which failures it does not survive, and show the smallest changes that help.
 
     NAME is the name of a workload (web, shop/web, deployment/web) or of a pod. PATHS are manifests: files, folders, globs. Default: the
-    current folder. `kubectl afflint why NAME` asks the cluster.
+    current folder, unless the files of --nodes and --pods have workloads or pods. `kubectl afflint why NAME` asks the cluster.
 
     Each change is proved: afflint schedules all workloads again with it. If another workload stays Pending then, the line says so.
 
@@ -59,7 +59,7 @@ def why(args: WhyOptions) -> int:
     lines = coverage_lines(inputs.renders, inputs.coverage, False, "places")
     notes = [line[0].lower() + line[1:].removesuffix(".") for line in lines]
     left_out = [RESOURCES_LEFT_OUT] if args.no_resources else []
-    plan = plan._replace(notes=(*notes, *inputs.notes, *plan.notes, *left_out), coverage=inputs.coverage)
+    plan = plan._replace(notes=(*notes, *inputs.notes, *plan.notes, *left_out), coverage=inputs.coverage, also_read=inputs.also_read)
     plan_input = PlanInput(found.inventory, found.pod_sources, "", inputs.classes)
     chosen = selected_workload(plan, plan_input, name)
     explanation = explain(plan, plan_input._replace(key=chosen.key), chosen.pod, decidable=chosen.key not in found.undecidable)

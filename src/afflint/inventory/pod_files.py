@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -157,12 +156,9 @@ def has_other_objects(documents: Iterable[Document]) -> bool:
     return False
 
 
-def has_workloads(data: bytes) -> bool:
-    """Return whether text seems to contain objects with pods, without parsing it."""
-    from afflint.kube.kinds import KINDS
-
-    kinds = {kind.name.encode() for kind in KINDS if kind.templates}
-    return any(found in kinds for found in re.findall(rb"""\bkind["']?\s*:\s*["']?([A-Za-z]+)""", data))
+def has_workloads(documents: Iterable[Document]) -> bool:
+    """Return whether documents have workloads or running pods."""
+    return any(isinstance(manifest, Workload) for document in documents for manifest in manifests_in(document))
 
 
 def _is_inventory(data: Mapping[str, Any]) -> bool:

@@ -154,11 +154,11 @@ class Tools:
     ) -> str:
         """Explain why a workload or a pod does not run or survive a failure, and list the smallest changes that are proved to help."""
         options = [*self._files("--nodes", nodes), *self._files("--pods", pods)]
-        result = self._runner.run("why", options, [name, *(self._runner.inside(paths) or ["."])])
+        result = self._runner.run("why", options, [name, *self._runner.inside(paths)])
         return bounded(result.output, "Name fewer paths.", result.notes)
 
     def _plan(self, paths: list[str], options: list[str]) -> str:
-        result = self._run("place", options, paths)
+        result = self._runner.run("place", options, self._runner.inside(paths))
         return bounded(result.output, "Name workloads with `only`.", result.notes)
 
     def _files(self, option: str, files: list[str]) -> list[str]:

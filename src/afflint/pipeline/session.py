@@ -142,17 +142,10 @@ class Session:
         self._piped = self._piped or standard_input()
         return self._piped
 
-    def pipes_workloads(self) -> bool:
-        """Return whether standard input is a node file that has workloads or pods as well: a dump of a cluster."""
-        if STDIN not in self.config.nodes:
-            return False
-        from afflint.inventory.pod_files import has_workloads
-        from afflint.source.sources import read_bytes
-
-        try:
-            return has_workloads(read_bytes(self._named(STDIN)))
-        except OSError:
-            return False  # The error is reported where the nodes are read.
+    def dumps(self, pods: Sequence[str]) -> list[Source]:
+        """Return the node files that the command line names, without folders, and the files of ``pods``."""
+        asked = self.config.origins["nodes"] == configuration.COMMAND_LINE and self.config.nodes != (configuration.NO_NODES,)
+        return self.named_sources([*(path for path in self.config.nodes if asked and not os.path.isdir(path)), *pods])
 
     def rendered(self, kustomizations: Sequence[str], charts: Sequence[str], values: Sequence[str] = ()) -> list[Source]:
         """Return the output of kustomize and Helm for folders and charts. Raises RenderError."""

@@ -498,6 +498,8 @@ class Plan(NamedTuple):
     """What the deschedulers do, if that is requested."""
     rollouts: tuple[RolloutEffect, ...] = ()
     """The requested rollouts."""
+    also_read: tuple[str, ...] = ()
+    """What was read besides the files that the user named."""
 
 
 def unevaluated_words(pods: Sequence[str], unjudged: Container[str] = ()) -> str:

@@ -52,6 +52,7 @@ class Explanation(NamedTuple):
     remedies: Remedies
     notes: tuple[str, ...]
     coverage: Coverage = Coverage()
+    also_read: tuple[str, ...] = ()
 
     @property
     def runs(self) -> bool:
@@ -139,6 +140,7 @@ def explain(plan: Plan, plan_input: PlanInput, pod: str = "", *, decidable: bool
         find_remedies(plan_input, schedule) if placed.pods and judged else Remedies(),
         (*workload.notes, *plan.notes),
         plan.coverage,
+        plan.also_read,
     )
 
 

@@ -77,6 +77,10 @@ class PlaceInputs(NamedTuple):
     """All node pools that the files declare, those of other clusters, too, if the caller asked for further objects."""
     objects: tuple[Mapping[str, Any], ...] = ()
     """The objects of the kinds that the caller asked for."""
+    manifest_files: int = 0
+    """How many files have manifests, besides the node files and those of running pods."""
+    also_read: tuple[str, ...] = ()
+    """What was read besides the files that the user named."""
 
 
 class SeveralClustersError(UserError):
@@ -112,15 +116,16 @@ def inputs_of(
     request: PlaceRequest = _ALL_PLACED,
     options: Options | None = None,
     node_files: Sequence[Source] | None = None,
+    parsed: ParsedFiles | None = None,
 ) -> PlaceInputs:
     """Read the input of a simulation: workloads and nodes in ``sources``, the nodes of the configuration, and running ``pods``.
 
-    ``options`` have the rendered output of the run, if there is any. ``node_files`` replace those of the configuration. Raises UserError
-    and what ``read_place_inputs`` raises.
+    ``options`` have the rendered output of the run, if there is any. ``node_files`` replace those of the configuration. ``parsed`` has the
+    files that are read already. Raises UserError and what ``read_place_inputs`` raises.
     """
     running, settings = session.named_sources(pods), session.settings()
     nodes = session.node_files() if node_files is None else node_files
-    return read_place_inputs(sources, nodes, running, settings, session.context(), session.options(options), request)
+    return read_place_inputs(sources, nodes, running, settings, session.context(), session.options(options), request, parsed)
 
 
 def read_place_inputs(
@@ -131,6 +136,7 @@ def read_place_inputs(
     context: Iterable[Source] = (),
     options: Options = _ALL,
     request: PlaceRequest = _ALL_PLACED,
+    parsed: ParsedFiles | None = None,
 ) -> PlaceInputs:
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
 
@@ -145,16 +151,22 @@ def read_place_inputs(
     admission = tuple([rule for rule in settings.rules if rule.category == "admission" and rule.name not in UNREADABLE])
     read_rules = (*bind_rules(UNREADABLE), *admission)
     settings = settings._replace(rules=read_rules, inventory=True, resources=request.resources, lines=request.lines)
-    return _PlaceReading(_PlaceFiles(sources, node_files, pod_files, context), settings, options, request).inputs()
+    files = _PlaceFiles(sources, node_files, pod_files, context, parsed or ParsedFiles())
+    return _PlaceReading(files, settings, options, request).inputs()
 
 
 class _PlaceFiles:
     """The files of a simulation, by what they are read for."""
 
     def __init__(
-        self, sources: Sequence[Source], node_files: Sequence[Source], pod_files: Sequence[Source], context: Iterable[Source]
+        self,
+        sources: Sequence[Source],
+        node_files: Sequence[Source],
+        pod_files: Sequence[Source],
+        context: Iterable[Source],
+        parsed: ParsedFiles,
     ) -> None:
-        self.parsed = ParsedFiles()
+        self.parsed = parsed
         running = each_once(pod_files)
         given = [source for identity, source in each_once(sources).items() if identity not in running]
         stored = [each for each in each_once([*node_files, *pod_files]).values() if has_other_objects(self.parsed.documents(each))]
@@ -218,7 +230,7 @@ class _PlaceReading:
             *self._notes(manifest_index, names.__getitem__),
         )
         empty = tuple([names[file] for file, result in self._results.items() if is_empty(result)])
-        read = PlaceInputs(simulation_input, tuple(problems), names, notes, empty, classes)
+        read = PlaceInputs(simulation_input, tuple(problems), names, notes, empty, classes, manifest_files=self._manifest_files())
         return self._with_objects(self._with_coverage(read))
 
     def _workloads(self) -> tuple[ManifestIndex, RunningPods, list[Pods]]:
@@ -299,6 +311,10 @@ class _PlaceReading:
             from afflint.inventory.uncounted import maintenance_notes
 
             yield from maintenance_notes(manifest_index.facts.maintenance, [each.node for each in self._nodes])
+
+    def _manifest_files(self) -> int:
+        named = {*self._given.running, *self._files.nodes}
+        return sum(bool(result.documents or result.passed) for file, result in self._results.items() if file not in named)
 
     def _with_coverage(self, inputs: PlaceInputs) -> PlaceInputs:
         renders = self._options.renders

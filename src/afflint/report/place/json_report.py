@@ -44,7 +44,7 @@ def render(plan: Plan) -> Iterator[str]:
         document["descheduling"] = ("".join(_object(_descheduling(effect), 4)) for effect in plan.descheduling)
     document |= {
         "rollouts": (_flat(_rollout(rollout)) for rollout in plan.rollouts),
-        "notes": plan.notes,
+        "notes": (*plan.also_read, *plan.notes),
         "coverage": plan.coverage.plain(),
         "summary": _summary(plan),
     }

@@ -38,7 +38,7 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
         "find": _find(scene),
         "matrix": "".join(matrix(scene)),
         "lead": _lead(scene),
-        "notes": notes(map(html_words, plan.notes)),
+        "notes": notes(map(html_words, (*plan.also_read, *plan.notes))),
         "key": shown(name_of_key(plan.group_by)),
         "still": '<p class="still">The tables show the cluster before any disruption.</p>\n' if plan.losses else "",
         "sequences": "".join(_sequences(scene)),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
@@ -85,7 +86,8 @@ def render(plan: Plan, *, color: bool, width: int, verbose: bool = False, summar
     """
     view, terminal = PlaceView(plan, visible), _Terminal(painter(color), width)
     gap = ""
-    for block in [_summary(view, terminal)] if summary else _blocks(view, terminal, verbose=verbose):
+    blocks = [_summary(view, terminal)] if summary else _blocks(view, terminal, verbose=verbose)
+    for block in chain([plan.also_read] if plan.also_read else [], blocks):
         yield gap + "".join(f"{line.rstrip()}\n" for line in block)
         gap = "\n"
 

@@ -20,6 +20,7 @@ _NODES, _PODS, _REMEDIES, _FAILURES = 4, 4, 8, 12
 def render(explanation: Explanation, *, color: bool, width: int) -> Iterator[str]:
     """Yield the text in lines, ``width`` columns wide where the names allow it."""
     paint = painter(color)
+    yield from (f"{each}\n\n" for each in explanation.also_read)
     for number, (title, lines) in enumerate(_sections(explanation)):
         if number:
             yield "\n"
@@ -195,7 +196,7 @@ def plain(explanation: Explanation) -> dict[str, Any]:
         "failures": [{**each._asdict(), "why": each.why or None} for each in explanation.failures.effects],
         "remedies": [_plain_remedy(each) for each in remedies.found],
         "search": {"tried": remedies.tried, "possible": remedies.possible},
-        "notes": (*explanation.failures.notes, *explanation.notes),
+        "notes": (*explanation.also_read, *explanation.failures.notes, *explanation.notes),
         "coverage": explanation.coverage.plain(),
     }
 
