@@ -422,3 +422,61 @@ def test_pods_of_another_scheduler_are_not_evaluated_beside_priorities(place: Pl
     done = place("--nodes", "-", *words, *JSON, piped=dump(*NODES, gold, first, other))
     assert (done.code, done.err) == (1, "")
     assert "batch-1-a" in done.out
+
+
+def test_the_sums_of_a_selection_do_not_speak_for_other_workloads(place: Place) -> None:
+    """The drain of w1 is blocked by db-0, that of w3 is refused because of the pod tool, and the VM erp is migrated from w2."""
+    last = place("--nodes", "-", "--drain", "each:node", "--only", "erp", piped=EVERYTHING).out.splitlines()[-3:]
+    assert last == [
+        "1 of 1 replica of 1 workload (--only erp) scheduled on 3 nodes. 3 other workloads are left out.",
+        "3 drains: 3 are survived by every selected workload.",
+        "Because of other workloads, 1 of these drains never completes and 1 is refused.",
+    ]
+
+
+def test_a_drain_that_is_shown_as_blocked_is_not_counted_twice(place: Place) -> None:
+    out = place("--nodes", "-", "--drain", "each:node", "--only", "web", piped=EVERYTHING).out
+    assert out.splitlines()[-2:] == [
+        "3 drains: 1 is blocked, 2 are survived by every selected workload.",
+        "Because of other workloads, 1 of these drains is refused.",
+    ]
+
+
+def test_the_sums_of_a_selection_name_the_harm_of_others(place: Place) -> None:
+    out = place("--nodes", "-", "--lose", "each:node", "--only", "erp", piped=EVERYTHING).out
+    assert out.splitlines()[-2:] == [
+        "3 failures: 1 takes a selected workload down, 2 are survived by every selected workload.",
+        "2 of these failures take other workloads down.",
+    ]
+
+
+def test_a_selection_says_how_many_other_replicas_stay_pending(place: Place) -> None:
+    waiting = stored("Pod", "waiting", spec={"nodeSelector": {"disk": "ssd"}, "containers": [{"name": "c", "image": "i"}]})
+    done = place("--nodes", "-", "--only", "web", "--summary", piped=dump(*NODES, *DEPLOYMENT, *PODS, waiting))
+    assert "3 other workloads are left out; 1 of their replicas stays Pending." in done.out
+    assert done.code == 1
+
+
+def test_json_has_what_a_selection_leaves_out(place: Place) -> None:
+    summary = place("--nodes", "-", "--drain", "each:node", "--only", "erp", *JSON, piped=EVERYTHING).plan["summary"]
+    assert summary["drains"] == {"ends": 3, "blocked": 0, "refused": 0}
+    assert summary["leftOut"]["drains"] == {"ends": 1, "blocked": 1, "refused": 1}
+    assert (summary["leftOut"]["workloads"], summary["leftOut"]["pending"]) == (3, 0)
+    assert "leftOut" not in place("--nodes", "-", *JSON, piped=EVERYTHING).plan["summary"]
+
+
+def test_the_page_of_a_selection_says_what_it_leaves_out(place: Place) -> None:
+    page = place("--nodes", "-", "--drain", "each:node", "--only", "erp", "--format", "html", piped=EVERYTHING).out
+    assert "Because of other workloads, 1 of these drains never completes and 1 is refused." in page
+
+
+def test_the_sum_of_rollouts_says_which_are_left_out(place: Place) -> None:
+    out = place("--nodes", "-", "--roll", "each", "--only", "db", piped=EVERYTHING).out
+    assert "1 rollout: 1 completes.\nLeft out: 2 rollouts: 1 completes, 1 is not replaced by a controller.\n" in out
+
+
+def test_a_summary_names_what_it_does_not_show(place: Place) -> None:
+    """The pod tool runs on a node that its node affinity no longer allows."""
+    tool = pod("tool", "w3", nodeSelector={ZONE: "a"})
+    out = place("--nodes", "-", "--summary", piped=dump(*NODES, *DEPLOYMENT, PODS[0], tool)).out
+    assert out.endswith("Not shown: 1 running pod violates placement rules.\n")

@@ -333,7 +333,7 @@ def test_a_topology_key_is_shortened_where_no_other_ends_the_same() -> None:
 
 def test_the_summary_has_the_counts_only() -> None:
     text = "".join(place_table.render(BAKERY, color=False, width=100, summary=True))
-    assert text == table(BAKERY)[table(BAKERY).index("note: No node carries") :]
+    assert text == table(BAKERY)[table(BAKERY).index("note: No node carries") :] + "Not shown: notes about 1 workload.\n"
 
 
 def test_applications_that_are_harmed_for_one_reason_share_it() -> None:

@@ -475,6 +475,19 @@ class RolloutEffect(NamedTuple):
     """The further outcomes of a race: a new pod is scheduled before an old one is removed that the Deployment no longer counts."""
 
 
+class LeftOut(NamedTuple):
+    """What a selection by ``names`` leaves out of a plan: other ``workloads``, how many of their replicas stay ``pending``, their rollouts.
+
+    ``losses`` are the disruptions that the plan has, as far as they affect these workloads; the plan counts no pod of them.
+    """
+
+    names: tuple[str, ...]
+    workloads: int
+    pending: int
+    losses: tuple[DisruptionEffect, ...]
+    rollouts: tuple[RolloutEffect, ...]
+
+
 class Plan(NamedTuple):
     """The result: nodes, workloads in the order of their files, the requested disruptions, and the assumptions as notes."""
 
@@ -498,6 +511,8 @@ class Plan(NamedTuple):
     """What the deschedulers do, if that is requested."""
     rollouts: tuple[RolloutEffect, ...] = ()
     """The requested rollouts."""
+    left_out: LeftOut | None = None
+    """What was left out, if the user asked for a part by name."""
     also_read: tuple[str, ...] = ()
     """What was read besides the files that the user named."""
 

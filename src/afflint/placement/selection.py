@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from afflint.findings.errors import UserError
 from afflint.findings.phrases import nearest
-from afflint.placement.plan import DescheduleEffect, DisruptionEffect, Plan, UpgradeEffect, WorkloadPlan
+from afflint.placement.plan import DescheduleEffect, DisruptionEffect, LeftOut, Plan, UpgradeEffect, WorkloadPlan
 
 
 def selected(plan: Plan, names: Sequence[str]) -> Plan:
@@ -38,15 +38,32 @@ def selected(plan: Plan, names: Sequence[str]) -> Plan:
         losses = [loss for loss in plan.losses if not chosen.isdisjoint(loss.nodes)]
     keys.update(each.key for each in plan.workloads if any(replica.node in chosen for replica in each.replicas))
     whole = not chosen
+    shown = [_of(loss, keys, named=whole) for loss in losses]
     return plan._replace(
         workloads=tuple([each for each in plan.workloads if each.key in keys]),
-        losses=tuple([_of(loss, keys, named=whole) for loss in losses]),
+        losses=tuple(shown),
         violations=tuple([each for each in plan.violations if each.workload in keys]),
         preempted=tuple([each for each in plan.preempted if each.workload in keys or each.preemptor in keys]),
         rollouts=tuple([each for each in plan.rollouts if each.workload in keys]),
         applications=tuple([each for each in plan.applications if not keys.isdisjoint(each.workloads)]),
         upgrades=tuple([_of_upgrade(each, keys | _names(plan, keys)) for each in plan.upgrades]),
         descheduling=tuple([_of_descheduler(each, keys) for each in plan.descheduling]),
+        left_out=_left_out(plan, names, keys, zip(losses, shown, strict=True)),
+    )
+
+
+def _left_out(
+    plan: Plan, names: Sequence[str], keys: Collection[str], losses: Iterable[tuple[DisruptionEffect, DisruptionEffect]]
+) -> LeftOut:
+    """Return what is not among some workloads; ``losses`` are the disruptions, each with the part that is."""
+    others = [each for each in plan.workloads if each.key not in keys]
+    other_keys = {each.key for each in others}
+    return LeftOut(
+        tuple(names),
+        len(others),
+        sum(replica.node is None for each in others if not each.unjudged for replica in each.replicas),
+        tuple([_of(whole, other_keys, named=True)._replace(blocked=() if part.blocked else whole.blocked) for whole, part in losses]),
+        tuple([each for each in plan.rollouts if each.workload not in keys]),
     )
 
 

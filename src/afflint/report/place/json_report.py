@@ -11,6 +11,7 @@ from afflint.placement.plan import (
     ClusterEvent,
     DescheduleEffect,
     DisruptionEffect,
+    LeftOut,
     NodeRow,
     Plan,
     RolloutEffect,
@@ -193,8 +194,23 @@ def _summary(plan: Plan) -> dict[str, object]:
             result: sum(each.result == result for each in plan.rollouts)
             for result in ("completes", "may-block", "blocked", "manual", "unjudged")
         },
-        "drains": {result: sum(loss.result == result for loss in plan.losses) for result in ("ends", "blocked", "refused")},
+        "drains": _drains(plan.losses),
+        **({"leftOut": _left_out(plan.left_out)} if plan.left_out is not None else {}),
     }
+
+
+def _left_out(left_out: LeftOut) -> dict[str, object]:
+    return {
+        "workloads": left_out.workloads,
+        "pending": left_out.pending,
+        "losses": tally(worst(loss, loss.outcomes.values()) for loss in left_out.losses),
+        "drains": _drains(left_out.losses),
+    }
+
+
+def _drains(losses: Iterable[DisruptionEffect]) -> dict[str, int]:
+    results = [loss.result for loss in losses]
+    return {result: results.count(result) for result in ("ends", "blocked", "refused")}
 
 
 def _plain(values: Iterable[Any]) -> list[dict[str, object]]:

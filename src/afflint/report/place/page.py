@@ -79,7 +79,7 @@ def _sequences(scene: Scene) -> Iterator[str]:
         items.append(f"<b>{scene.name(rollout.workload)}</b>{strategy} {result}{lines}")
     if items:
         body = f'<p class="soft">In a rollout, {ROLLOUT_NOTE}.</p>\n{bullets(items)}'
-        yield details("rollouts", shown(rollout_tally(plan)), body, opened=len(items) <= _OPEN)
+        yield details("rollouts", shown(rollout_tally(plan.rollouts, plan.group_by)), body, opened=len(items) <= _OPEN)
     for each in sequences(scene):
         lines = bullets(
             f"{state(line.state, line.word) if line.state else f'<b>{line.word}</b>'} {shown(line.text)}" for line in each.lines
@@ -120,8 +120,9 @@ def _lead(scene: Scene) -> str:
         parts += [scene.tally_words(outcome, number) for outcome, number in counts.items() if number]
         totals = [pluralize(len(losses), NOUNS[action]) for action, losses in by_action(plan.losses).items()]
         text += f" Of {join_words(totals)}: {', '.join(parts)}."
-    results = [f"{shown(rollout_tally(plan))}."] if plan.rollouts else []
-    return " ".join([text, *results, *(f"{shown(each.name)} {each.result}." for each in sequences(scene))])
+    results = [f"{shown(rollout_tally(plan.rollouts, plan.group_by))}."] if plan.rollouts else []
+    others = [*scene.left_out_words(), *(each for action in by_action(plan.losses) for each in scene.other_losses_words(action))]
+    return " ".join([text, *others, *results, *(f"{shown(each.name)} {each.result}." for each in sequences(scene))])
 
 
 class _NamedGroups:

@@ -261,17 +261,17 @@ def rollout_rows(view: PlaceView, *, verbose: bool) -> list[RolloutRow]:
     return rows
 
 
-def rollout_tally(plan: Plan) -> str:
+def rollout_tally(rollouts: Sequence[RolloutEffect], group_by: str) -> str:
     """Return how many rollouts complete, do not, and may lose domains: ``2 rollouts: 1 never completes, 1 may lose a zone``."""
     parts = []
     for result, (_, _, words) in _ROLLOUTS.items():
-        found = [result == "completes" and _lost_domains(each) > 0 for each in plan.rollouts if each.result == result]
+        found = [result == "completes" and _lost_domains(each) > 0 for each in rollouts if each.result == result]
         losing, number = found.count(True), found.count(False)
         if losing:
-            parts.append(f"{losing} may lose a {domain_noun(plan.group_by)}")
+            parts.append(f"{losing} may lose a {domain_noun(group_by)}")
         if number:
             parts.append(f"{number} {words[number > 1]}")
-    return f"{pluralize(len(plan.rollouts), 'rollout')}: {', '.join(parts)}"
+    return f"{pluralize(len(rollouts), 'rollout')}: {', '.join(parts)}"
 
 
 def _lost_domains(rollout: RolloutEffect) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import pluralize, visible
+from afflint.findings.phrases import join_words, pluralize, visible
 from afflint.kube.node_labels import name_of_key
 from afflint.placement.plan import ApplicationEffect, ClusterEvent, DisruptionEffect, NodeRow, Plan, WorkloadPlan, unevaluated_words
 from afflint.report.phrases import Paint, columns, painter
@@ -86,7 +86,7 @@ def render(plan: Plan, *, color: bool, width: int, verbose: bool = False, summar
     """
     view, terminal = PlaceView(plan, visible), _Terminal(painter(color), width)
     gap = ""
-    blocks = [_summary(view, terminal)] if summary else _blocks(view, terminal, verbose=verbose)
+    blocks = [chain(_summary(view, terminal), _not_shown(view))] if summary else _blocks(view, terminal, verbose=verbose)
     for block in chain([plan.also_read] if plan.also_read else [], blocks):
         yield gap + "".join(f"{line.rstrip()}\n" for line in block)
         gap = "\n"
@@ -454,23 +454,36 @@ def _summary(view: PlaceView, terminal: _Terminal) -> Iterator[str]:
     for note in plan.notes:
         yield from terminal.wrapped("note: ", note)
     count = f"{scheduled} of {pluralize(len(replicas), 'replica')}"
-    where = f"of {pluralize(len(plan.workloads), 'workload')} scheduled on {pluralize(len(plan.nodes), 'node')}."
+    names = f" (--only {visible(' '.join(plan.left_out.names))})" if plan.left_out is not None else ""
+    where = f"of {pluralize(len(plan.workloads), 'workload')}{names} scheduled on {pluralize(len(plan.nodes), 'node')}."
     unjudged = sum(replica.node is None for workload in plan.workloads if workload.unjudged for replica in workload.replicas)
     if unjudged:
         where += f" {pluralize(unjudged, 'replica')} {'is' if unjudged == 1 else 'are'} not evaluated."
-    yield f"{terminal.paint('survives' if scheduled == len(replicas) else 'dead', count)} {where}"
-    if plan.rollouts:
+    yield " ".join([terminal.paint("survives" if scheduled == len(replicas) else "dead", count), where, *view.left_out_words()])
+    others = plan.left_out.rollouts if plan.left_out is not None else ()
+    if plan.rollouts or others:
         from afflint.report.place.sequences import rollout_tally
 
-        yield f"{rollout_tally(plan)}."
+        yield from [f"{rollout_tally(plan.rollouts, plan.group_by)}."] if plan.rollouts else []
+        yield from [f"Left out: {rollout_tally(others, plan.group_by)}."] if others else []
     for action, losses in by_action(plan.losses).items():
         yield f"{pluralize(len(losses), NOUNS[action])}: " + ", ".join(_tally(losses, view, terminal)) + "."
+        yield from view.other_losses_words(action)
     if plan.upgrades or plan.descheduling:
         from afflint.report.place.sequences import sequences
 
         for each in sequences(view):
             style = "survives" if each.result == "completes" else each.state
             yield f"{visible(each.name)} {terminal.paint(style, each.result)}."
+
+
+def _not_shown(view: PlaceView) -> Iterator[str]:
+    """Say how much that a summary does not show the whole report says about running pods and single workloads."""
+    lists = [pods.title for pods in view.running_pods()]
+    noted = sum(bool(each.notes) for each in view.plan.workloads)
+    parts = [*lists, *([f"notes about {pluralize(noted, 'workload')}"] if noted else [])]
+    if parts:
+        yield f"Not shown: {join_words(parts)}."
 
 
 def _tally(losses: Sequence[DisruptionEffect], view: PlaceView, terminal: _Terminal) -> Iterator[str]:

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import pluralize
-from afflint.placement.plan import Action, DisruptionEffect, NodeRow, NodeVerdict, Outcome, Plan, Replica, ReplicaMove, WorkloadPlan
+from afflint.findings.phrases import join_words, pluralize
+from afflint.placement.plan import (
+    Action,
+    DisruptionEffect,
+    DrainResult,
+    NodeRow,
+    NodeVerdict,
+    Outcome,
+    Plan,
+    Replica,
+    ReplicaMove,
+    WorkloadPlan,
+)
 from afflint.report.place.words import NOUNS, OUTCOMES, TALLIED, Verdict, fate_words, natural, preempted_words, tally, violation_words
 
 _MACHINES = frozenset(["VirtualMachine", "VirtualMachineInstance"])
@@ -157,6 +168,8 @@ class PlaceView:
         Workloads whose scheduler is not known are not among them.
         """
         noun = "application" if self.plan.applications else "workload"
+        if self.plan.left_out is not None:
+            noun = f"selected {noun}"
         return f"evaluated {noun}" if any(workload.unjudged for workload in self.plan.workloads) else noun
 
     def tally_words(self, verdict: str, number: int) -> str:
@@ -169,6 +182,37 @@ class PlaceView:
         )
         some = f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
         return f"{number} {TALLIED[verdict][number > 1].format(some=some, every=f'{noun} that runs' if has_idle else noun)}"
+
+    def left_out_words(self) -> Iterator[str]:
+        """Yield a sentence about the workloads that are left out of a selection, if there are any."""
+        left_out = self.plan.left_out
+        if left_out is None or not left_out.workloads:
+            return
+        are = "is" if left_out.workloads == 1 else "are"
+        pending = (
+            f"; {left_out.pending} of their replicas {'stays' if left_out.pending == 1 else 'stay'} Pending" if left_out.pending else ""
+        )
+        yield f"{pluralize(left_out.workloads, 'other workload')} {are} left out{pending}."
+
+    def other_losses_words(self, action: Action) -> Iterator[str]:
+        """Yield sentences about what the disruptions of a kind do to the workloads that are left out."""
+        left_out = self.plan.left_out
+        losses = [loss for loss in left_out.losses if loss.action == action] if left_out is not None else []
+        stopped = [(sum(loss.result == result for loss in losses), words) for result, words in _STOPPED.items()]
+        noun = f"of these {NOUNS[action]}s"
+        if found := [f"{number} {words[number > 1]}" for number, words in stopped if number]:
+            yield f"Because of other workloads, {join_words([found[0].replace(' ', f' {noun} ', 1), *found[1:]])}."
+        counts = tally(worst(loss) for loss in losses if not loss.blocked)
+        harms = [(outcome, counts[outcome]) for outcome in OUTCOMES[:3] if counts[outcome]]
+        if harms:
+            texts = [f"{number} {TALLIED[outcome][number > 1].format(some='other workloads')}" for outcome, number in harms]
+            yield f"{join_words([texts[0].replace(' ', f' {noun} ', 1), *texts[1:]])}."
+
+
+_STOPPED: Mapping[DrainResult, tuple[str, str]] = {
+    "blocked": ("never completes", "never complete"),
+    "refused": ("is refused", "are refused"),
+}
 
 
 def _racks(plan: Plan) -> list[Rack]:
