@@ -194,7 +194,7 @@ class TestManifests:
         history.write({"web.yaml": None, "prod/kustomization.yaml": "resources: [api.yaml, '../other']\n"})
         assert "  ~ its manifest is removed; what is not compared may create it\n" in afflint("diff").out
 
-    def test_another_namespace_is_no_removal(self, history: History, afflint: Afflint) -> None:
+    def test_a_workload_moves_to_another_namespace(self, history: History, afflint: Afflint) -> None:
         history.commit({"web.yaml": WEB})
         history.write({"web.yaml": WEB.replace("{name: web}", "{name: web, namespace: shop}", 1)})
         done = afflint("diff")

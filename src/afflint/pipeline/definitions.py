@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.inventory.node_folders import cluster_folders
 from afflint.kube.kinds import KINDS, NAMES, is_custom
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import Checker, MapSettings, read_pools
@@ -102,13 +103,16 @@ def _with_chart_sources(files: Files, settings: MapSettings, signs: Sequence[Def
 
 
 def _may_use_nodes(files: Files, signs: Sequence[DefinitionSigns], reader: DefinitionReader) -> bool:
-    """Return whether nodes among the checked files may be used, see ``locating.inventory_of``: no workload is outside their folder.
+    """Return whether nodes among the checked files may be used, see ``locating.inventory_of``: several folders of nodes have workloads, or
+    no workload is outside the folder of one.
 
     One workload is enough to prove that they are not. Facts about placement, which most trees with an example of a Node would never use,
     take a quarter of the map step.
     """
     folders = {files.folder(file) for file in files.checked if signs[file].nodes}
     candidates = [file for file in files.checked if signs[file].containers]
+    if len(cluster_folders(folders, map(files.folder, candidates))) > 1:
+        return True
     for folder in folders:
         outside = [file for file in candidates if files.folder(file)[: len(folder)] != folder]
         if not any(reader.creates_pods(files.sources[file]) for file in outside[:_MAX_TRIED]):

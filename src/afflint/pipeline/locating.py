@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from afflint.findings.errors import UserError
-from afflint.findings.finding import FileId
+from afflint.findings.finding import FileId, Folder
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Facts, Pods
+from afflint.inventory.node_folders import cluster_folders, nearest_folder
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.reduce_step import ClusterIndex, Reduction
@@ -23,15 +24,27 @@ if TYPE_CHECKING:
     from afflint.rendered.rendered_run import RenderedRun
 
 
+class NodeCluster(NamedTuple):
+    """One of several clusters in the folders of a repository: its folder, its nodes, and the numbers of its files."""
+
+    folder: Folder
+    nodes: list[NodeFact]
+    files: frozenset[FileId]
+
+
 class NodesAndPools(NamedTuple):
-    """The nodes and pools of a run. ``unused_nodes``: why nodes among its files cannot be the nodes of one cluster."""
+    """The nodes and pools of a run. ``unused_nodes``: why nodes among its files cannot be the nodes of one cluster.
+
+    ``clusters``: those with nodes in folders of their own; ``nodes`` is empty then.
+    """
 
     nodes: list[NodeFact]
     pools: Pools | None
     unused_nodes: str | None = None
+    clusters: tuple[NodeCluster, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.nodes or self.pools)
+        return bool(self.nodes or self.pools or self.clusters)
 
 
 def named_nodes(files: Files, *, resources: bool) -> list[NodeFact]:
@@ -48,9 +61,25 @@ def inventory_of(files: Files, mapped: Mapping[FileId, FileResult], settings: Ma
     if files.nodes or not settings.auto_nodes:
         return NodesAndPools(named, pools)
     try:
-        return NodesAndPools(_nodes_of(files.of(_files_of_nodes(files, mapped)), resources=settings.resources), pools)
+        clusters = _node_clusters(files, mapped, resources=settings.resources)
+        nodes = [] if clusters else _nodes_of(files.of(_files_of_nodes(files, mapped)), resources=settings.resources)
     except UserError as error:  # The user did not name these files as the nodes of one cluster.
         return NodesAndPools([], pools, str(error))
+    return NodesAndPools(nodes, pools, clusters=clusters)
+
+
+def _node_clusters(files: Files, mapped: Mapping[FileId, FileResult], *, resources: bool) -> tuple[NodeCluster, ...]:
+    """Return the clusters whose nodes are in folders of their own; none if there is one cluster, or none. Raises NodeFileError."""
+    holders = {file: files.folder(file) for file in files.checked if mapped[file].facts.holds_nodes}
+    folders = {*holders.values()}
+    if len(folders) < 2:
+        return ()
+    found = []
+    for folder in cluster_folders(folders, [files.folder(file) for file in files.checked if mapped[file].facts.pods]):
+        own = frozenset(file for file in files.checked if nearest_folder(files.folder(file), folders) == folder)
+        nodes = _nodes_of(files.of(file for file in sorted(own) if file in holders), resources=resources)
+        found.append(NodeCluster(folder, nodes, own))
+    return tuple(found)
 
 
 def _files_of_nodes(files: Files, mapped: Mapping[FileId, FileResult]) -> list[FileId]:
@@ -137,9 +166,18 @@ def clusters_of(
     reduction: Reduction,
     kustomizations: Kustomizations,
     renders: RenderedRun | None,
+    inventory: NodesAndPools,
 ) -> list[ClusterIndex]:
-    """Return the manifests of each cluster if the rendered output is for several clusters."""
-    if renders is None:
+    """Return the manifests of each cluster if the nodes, or the rendered output, are for several clusters."""
+    if inventory.clusters:
+        indexes = []
+        for cluster in inventory.clusters:
+            held = [facts[file] for file in sorted(cluster.files & facts.keys())]
+            of_cluster = reduction.manifest_index(held, cluster.nodes)
+            if of_cluster is not None:
+                indexes.append(ClusterIndex(of_cluster, cluster.files, nodes=cluster.nodes))
+        return indexes
+    if renders is None or not inventory.nodes:
         return []
     numbers = {files.sources[file].path: file for file in facts}
     clusters = renders.clusters({path: facts[file].pods for path, file in numbers.items()}, kustomizations.is_patch)

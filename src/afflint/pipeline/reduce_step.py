@@ -39,11 +39,15 @@ PoliciesOf = Callable[[FileId], "Sequence[MutatingPolicy]"]
 
 
 class ClusterIndex(NamedTuple):
-    """The manifests of one of several clusters. ``own`` are the files of only this cluster; ``whole``: the index also has shared files."""
+    """The manifests of one of several clusters. ``own`` are the files of only this cluster; ``whole``: the index also has shared files.
+
+    ``nodes``: its own; None for those of the run.
+    """
 
     manifest_index: ManifestIndex
     own: frozenset[FileId]
     whole: bool = True
+    nodes: Sequence[NodeFact] | None = None
 
 
 class Reduction:
@@ -113,36 +117,42 @@ class Reduction:
         self, manifest_index: ManifestIndex, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterIndex]
     ) -> Iterator[tuple[str, CrossManifestMatch]]:
         # With nodes, the check of the same rule for nodes knows more.
-        of_nodes = {each.name for each in self._settings.rules if each.subject == "nodes"} if nodes else set()
+        has_own_nodes = any(cluster.nodes for cluster in clusters)
+        of_nodes = {each.name for each in self._settings.rules if each.subject == "nodes"} if nodes or has_own_nodes else set()
         yield from self._matches_of("cross-manifest", manifest_index, of_nodes)
+        if has_own_nodes:
+            placed = frozenset().union(*(cluster.own for cluster in clusters))
+            others = {each.name for each in self._settings.rules} - of_nodes
+            yield from (each for each in self._matches_of("cross-manifest", manifest_index, others) if each[1].site.file not in placed)
         if manifest_index.holds_storage:
             yield from self._matches_of("volumes", manifest_index, of_nodes)
         name_of, target = self._names.__getitem__, self._settings.target
         version, gates = target.version, target.feature_gates
+        nodes_of = {each.manifest_index: nodes if each.nodes is None else each.nodes for each in clusters} or {manifest_index: nodes}
         views: dict[ManifestIndex, ClusterView] = {}
         classes = _growing(pools) if nodes and pools else ()
-        if nodes:
+        if nodes or has_own_nodes:
             from afflint.checks.cluster_view import ClusterView
 
-            for each in [cluster.manifest_index for cluster in clusters] or [manifest_index]:
-                views[each] = ClusterView(nodes, each, self._settings.host_key, name_of, version, classes, gates)
+            for each, there in nodes_of.items():
+                views[each] = ClusterView(there, each, self._settings.host_key, name_of, version, classes, gates)
         if manifest_index.facts.policy_candidates:
             from afflint.checks.policies.evaluation import evaluated_workloads
 
             known_topology = _ground(tuple(views.values()), pools)
             yield from evaluated_workloads(self._settings.rules, manifest_index, self._is_in, known_topology, self.unevaluated)
-        if nodes:
+        if views:
 
             def about_nodes(manifest_index: ManifestIndex) -> Iterator[tuple[str, CrossManifestMatch]]:
-                view = views[manifest_index]
+                view, there = views[manifest_index], nodes_of[manifest_index]
                 yield from self._matches_of("nodes", view)
                 if self._settings.has_outcomes:
                     from afflint.checks.policies.evaluation import outcomes
 
                     # Rules about nodes prove what holds for any requests; these policies report what `place` shows.
-                    if any([*[each.node.allocatable for each in nodes], *[each.allocatable for each in classes]]):
+                    if any([*[each.node.allocatable for each in there], *[each.allocatable for each in classes]]):
                         host_key = self._settings.host_key
-                        view = ClusterView(nodes, manifest_index, host_key, name_of, version, classes, gates, resources=True)
+                        view = ClusterView(there, manifest_index, host_key, name_of, version, classes, gates, resources=True)
                     yield from outcomes(self._settings.rules, view, self._is_in, self.unevaluated)
 
             yield from _in_each_cluster(clusters, about_nodes) if clusters else about_nodes(manifest_index)

@@ -46,6 +46,8 @@ class ReducedRun(NamedTuple):
     """The mutating policies among the files."""
     faults: tuple[Finding, ...] = ()
     """Findings in the manifests of policies, which need not be files of the run."""
+    clusters: tuple[tuple[str, int], ...] = ()
+    """The folders of several clusters, each with the number of its nodes."""
 
 
 def summary_of(results: Collection[FileResult], findings: Sequence[Finding], suppressed: int) -> Summary:

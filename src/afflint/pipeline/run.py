@@ -19,7 +19,7 @@ from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.pipeline.unrendered import coverage_of
 from afflint.report import Summary
 from afflint.source.kustomizations import NAMES, Kustomizations
-from afflint.source.sources import Source, read_bytes
+from afflint.source.sources import Source, read_bytes, relative
 from afflint.yaml.documents import read
 from afflint.yaml.prefilter import Reading
 
@@ -43,6 +43,8 @@ class Outcome(NamedTuple):
     """The policies that need nodes, if the run has none."""
     unevaluated: tuple[str, ...] = ()
     """The policies that were not evaluated, one line each."""
+    clusters: tuple[tuple[str, int], ...] = ()
+    """The folders of several clusters, each with the number of its nodes."""
 
     def text(self, file: FileId) -> str | None:
         """Return the current text of a file, in which spans count lines and columns; None if it cannot be read."""
@@ -118,7 +120,7 @@ def _reduced(files: Files, mapping: Mapped, settings: MapSettings, options: Opti
     results, mapped, of_manifests = mapping.results, mapping.every, mapping.of_manifests
     # Locate: facts are about files of this run and what kustomizations do with them.
     inventory = inventory_of(files, mapped, settings, mapping.named)
-    if inventory.nodes and settings.has_outcomes:
+    if (inventory.nodes or inventory.clusters) and settings.has_outcomes:
         of_manifests = with_limit_ranges(files, of_manifests, of_manifests, kustomizations)
     facts = {file: located_facts(files, file, of_manifests[file], kustomizations, placed=bool(inventory)) for file in sorted(of_manifests)}
     # Reduce: rules across manifests.
@@ -129,7 +131,7 @@ def _reduced(files: Files, mapping: Mapped, settings: MapSettings, options: Opti
     reported = {**results, **{file: FileResult(suppressions=mapped[file].suppressions) for file in files.nodes if file not in results}}
     across: dict[FileId, list[Found]] = {}
     if manifest_index is not None:
-        clusters = clusters_of(files, facts, manifest_index, reduction, kustomizations, options.renders) if inventory.nodes else []
+        clusters = clusters_of(files, facts, manifest_index, reduction, kustomizations, options.renders, inventory)
         for file, found in reduction.across(manifest_index, reported.__contains__, inventory.nodes, inventory.pools, clusters):
             across.setdefault(file, []).append(found)
     return ReducedRun(
@@ -143,9 +145,10 @@ def _reduced(files: Files, mapping: Mapped, settings: MapSettings, options: Opti
         settings,
         inventory.unused_nodes,
         inventory.pools,
-        () if inventory.nodes else tuple([each.name for each in settings.rules if each.subject == "outcome"]),
+        () if inventory.nodes or inventory.clusters else tuple([each.name for each in settings.rules if each.subject == "outcome"]),
         tuple(reduction.unevaluated),
         mutating=mutating,
+        clusters=tuple([(relative("/".join(each.folder)), len(each.nodes)) for each in inventory.clusters]),
     )
 
 
@@ -234,7 +237,8 @@ def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
     else:
         summary = summary._replace(coverage=coverage_of((sources[file].name, result) for file, result in results.items()))
     empty = tuple([file for file in files.checked if is_empty(results[file])])
-    return Outcome(findings, summary, sources, gone, reduced.unused_nodes, empty, reduced.undecided, tuple(_unevaluated_policies(reduced)))
+    unevaluated = tuple(_unevaluated_policies(reduced))
+    return Outcome(findings, summary, sources, gone, reduced.unused_nodes, empty, reduced.undecided, unevaluated, reduced.clusters)
 
 
 _OF_ONE_CHART = frozenset(("manifest", "workload", "constrained", "mismatched", "operated", "resource", "cross-manifest"))

@@ -58,6 +58,7 @@ class CachedRun(NamedTuple):
     undecided: tuple[str, ...] = ()
     """The policies that would have needed nodes."""
     mutating: tuple[MutatingPolicy, ...] = ()
+    clusters: tuple[tuple[str, int], ...] = ()
 
 
 _CODEC = Codec(CachedRun, ELSEWHERE)
@@ -94,7 +95,17 @@ def reduced_or_cached(
     suppression_filter = SuppressionFilter(reduction_of(files, settings, cached.mutating), options, kustomizations)
     across = {file: [*found] for file, found in cached.across}
     return ReducedRun(
-        files, results, results, None, [], across, suppression_filter, settings, cached.unused_nodes, undecided=cached.undecided
+        files,
+        results,
+        results,
+        None,
+        [],
+        across,
+        suppression_filter,
+        settings,
+        cached.unused_nodes,
+        undecided=cached.undecided,
+        clusters=cached.clusters,
     )
 
 
@@ -111,6 +122,7 @@ def _cached_run(reduced: ReducedRun, kustomizations: Kustomizations) -> CachedRu
         kustomized=tuple(kustomized),
         undecided=reduced.undecided,
         mutating=reduced.mutating,
+        clusters=reduced.clusters,
     )
 
 
