@@ -91,7 +91,7 @@ def _reader(files: Files, results: Mapping[FileId, FileResult]) -> ReadFile:
             kept[path] = None
             file = files.numbers.get(path)
             result = results.get(file) if file is not None else None
-            if file is not None and result is not None and not (result.templated or result.unread):
+            if file is not None and result is not None and result.readable:
                 try:
                     data = to_utf8(read_bytes(files.sources[file]))
                 except (OSError, UnicodeDecodeError):

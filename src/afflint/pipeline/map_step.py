@@ -20,6 +20,7 @@ from afflint.manifests.manifest import Manifest, Workload
 from afflint.manifests.reader import manifests_in
 from afflint.manifests.workload_sources import DeclaredSource, declared_sources
 from afflint.pools.kinds import MARKS, may_declare
+from afflint.source.skipped_files import reason_to_skip
 from afflint.source.sources import is_template
 from afflint.yaml import documents, prefilter
 from afflint.yaml.document import Duplicate
@@ -120,6 +121,13 @@ class FileResult(NamedTuple):
     """The kinds of the checked custom resources, each with the source of its placement fields, one for each resource."""
     sources: tuple[DeclaredSource, ...] = ()
     """The objects that create workloads when a controller renders them."""
+    skipped: str = ""
+    """What the file is, if it contains neither manifests nor values: ``encrypted by git-crypt``."""
+
+    @property
+    def readable(self) -> bool:
+        """Whether later steps may read the objects of the file."""
+        return not (self.templated or self.unread or self.skipped)
 
 
 class _DocumentResult(NamedTuple):
@@ -177,6 +185,9 @@ class Checker:
 
         ``kept`` has the results of its unchanged documents.
         """
+        reason = reason_to_skip(data)
+        if reason:
+            return FileResult(skipped=reason)
         try:
             data = documents.to_utf8(data)
         except UnicodeDecodeError as error:

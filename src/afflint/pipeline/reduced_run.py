@@ -65,13 +65,14 @@ def summary_of(results: Collection[FileResult], findings: Sequence[Finding], sup
         filled=sum(result.filled for result in results),
         passed=_counts(kind for result in results for kind in result.passed),
         literal=sum(result.literal for result in results),
+        skipped_files=_counts(result.skipped for result in results if result.skipped),
         custom=_counts(f"{kind} by {way}" for result in results for kind, way in result.custom),
     )
 
 
 def is_empty(result: FileResult) -> bool:
     """Return whether a file contains neither a document nor nodes."""
-    return not (result.documents or result.passed or result.templated or result.unread or result.facts.holds_nodes)
+    return not (result.documents or result.passed or result.templated or result.unread or result.skipped or result.facts.holds_nodes)
 
 
 def _counts(kinds: Iterable[str]) -> tuple[tuple[str, int], ...]:

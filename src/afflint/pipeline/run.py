@@ -201,7 +201,7 @@ def _with_cluster_policies(reduced: ReducedRun, reading: Reading) -> ReducedRun:
     files, kustomizations = reduced.files, reduced.suppression_filter.kustomizations
     checked = [file for file in reduced.results if file in reduced.all_results]
     sources = {file: files.sources[file] for file in reduced.all_results}
-    readable = dict.fromkeys(file for file, result in reduced.all_results.items() if not (result.templated or result.unread))
+    readable = dict.fromkeys(file for file, result in reduced.all_results.items() if result.readable)
     is_complete = reduced.settings.target.complete
     admission = admitted(
         reduced.settings.rules, sources, readable, checked, kustomizations.is_patch, is_complete=is_complete, reading=reading

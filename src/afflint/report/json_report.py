@@ -28,6 +28,7 @@ def render(report: Report) -> Iterator[str]:
             "unread": summary.unread,
             "passed_over": summary.skipped,
             "passed_over_kinds": dict(summary.passed),
+            "skipped_files": dict(summary.skipped_files),
             "fixed": summary.fixed,
             **({} if summary.renders is None else {"rendered": _renders(summary.renders)}),
         },

@@ -65,6 +65,8 @@ class Summary(NamedTuple):
     coverage: Coverage = Coverage()
     missing_tools: tuple[str, ...] = ()
     """The programs that could render what was not seen and are not installed."""
+    skipped_files: tuple[tuple[str, int], ...] = ()
+    """What the skipped files are, such as ``encrypted by SOPS``, with the number of files, the most frequent first."""
 
     @property
     def counts(self) -> list[tuple[int, str]]:
@@ -77,6 +79,11 @@ class Summary(NamedTuple):
         from afflint.findings.phrases import pluralize
 
         return ", ".join(pluralize(*count) for count in self.counts) or "no findings"
+
+    @property
+    def encrypted(self) -> int:
+        """Return the number of encrypted files."""
+        return sum(number for reason, number in self.skipped_files if reason.startswith("encrypted"))
 
     @property
     def skipped(self) -> int:

@@ -189,6 +189,7 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
         yield f"Custom resources: {', '.join(f'{visible(kind)} ({number})' for kind, number in summary.custom)}."
     if verbose and summary.passed:
         yield f"Skipped: {', '.join(f'{visible(kind)} ({number})' for kind, number in summary.passed)}."
+    yield from _skipped_files(summary, verbose)
     if not (summary.documents or summary.passed):
         pass  # All of them are empty.
     elif len(summary.empty) > _MAX_NAMES:
@@ -206,6 +207,14 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
         yield f"In {files}, only constraints without template actions were checked{'' if summary.templated else rendering}."
     if summary.templated:
         yield f"{pluralize(summary.templated, 'Go-templated file')} skipped{rendering}."
+
+
+def _skipped_files(summary: Summary, verbose: bool) -> Iterator[str]:
+    """Yield how many files are encrypted and, if ``verbose``, what all files are that contain neither manifests nor values."""
+    if verbose:
+        yield from (f"{pluralize(count, 'file')} skipped: {reason}." for reason, count in summary.skipped_files)
+    elif summary.encrypted:
+        yield f"{pluralize(summary.encrypted, 'encrypted file')} skipped."
 
 
 def _fixes(report: Report) -> Iterator[str]:

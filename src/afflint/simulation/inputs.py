@@ -463,7 +463,7 @@ def _with_priorities(simulation_input: SimulationInput, files: Files, results: M
     from afflint.inventory.priorities import PRIORITY_CLASS, priorities_of, read_priority_classes, with_priorities
     from afflint.inventory.source_objects import objects_of
 
-    readable = [file for file, result in results.items() if not (result.templated or result.unread)]
+    readable = [file for file, result in results.items() if result.readable]
     found = (data for source in files.of(readable).values() for _, data, _ in objects_of(source, frozenset((PRIORITY_CLASS,)).__contains__))
     pod_sources = with_priorities(simulation_input.pod_sources, read_priority_classes(found))
     inventory = simulation_input.inventory

@@ -1,13 +1,13 @@
-"""Placeholders, which a tool replaces before the manifest is applied: envsubst, sed, Kustomize vars, templates, ``<fill-me-in>``."""
+"""Placeholders, which a tool replaces before the manifest is applied: envsubst, sed, Kustomize vars, templates, SOPS, ``<fill-me-in>``."""
 
 from __future__ import annotations
 
 import re
 
 # Each begins with one of these or with two underscores, or is in capitals.
-_BEGINNINGS = frozenset("$<{%@(")
+_BEGINNINGS = frozenset("$<{%@([")
 # Not expressions: where one does not end, the search would start again at each further beginning.
-_ENCLOSED = (("${", "}"), ("$(", ")"), ("{{", "}}"), ("#{", "}"))
+_ENCLOSED = (("${", "}"), ("$(", ")"), ("{{", "}}"), ("#{", "}"), ("ENC[", "]"))
 _PLACEHOLDER = (
     r"(?s)<[^<>]+>|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|@[A-Z_][A-Z0-9_]*@|__[A-Z][A-Z0-9_]*__|%%[\w.-]+%%|@@[\w.-]+@@"
     r"|\A\(.*\)\Z"  # A Chainsaw expression.

@@ -89,6 +89,8 @@ def _unknown_fault(
     """Return the match for an unknown field if ``rule`` describes it best; fields that belong to the same place share one match."""
     if str(mismatch.path[-1]).startswith("$"):
         return None  # A directive of a strategic merge patch; no cluster ever sees it.
+    if mismatch.path[len(manifest.base) :] == ("sops",) and isinstance(mismatch.value, dict) and "lastmodified" in mismatch.value:
+        return None  # The keys of a file that SOPS has encrypted, which it removes when it decrypts the file.
     from afflint.checks.admission.field_levels import belongs_elsewhere
     from afflint.checks.admission.misplaced_fields import misplaced_fault, wrapper_fault
     from afflint.checks.admission.unknown_fields import map_around, of_another_version, unknown_field_message

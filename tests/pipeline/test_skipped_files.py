@@ -1,0 +1,89 @@
+"""Files that are neither manifests nor values are skipped and counted, whatever their names are: encrypted files."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import exit_code
+
+Report = Callable[..., list[str]]
+
+_SOPS = "sops:\n  age:\n  - recipient: age1x\n  lastmodified: '2026-01-01T00:00:00Z'\n  mac: ENC[AES256_GCM,data:m==,type:str]\n"
+
+
+@pytest.fixture
+def report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Report:
+    """The lines of ``afflint check`` over the folder."""
+
+    def report(*options: str) -> list[str]:
+        assert exit_code(monkeypatch, "check", *options, ".") == 0
+        return capsys.readouterr().out.splitlines()
+
+    return report
+
+
+@pytest.mark.parametrize(
+    ("data", "by"),
+    [
+        (b"\0GITCRYPT\0\x7a\x12\xdbabc", "git-crypt"),
+        (b"age-encryption.org/v1\n-> X25519 abc\n\xff\0\x81", "age"),
+        (b"-----BEGIN AGE ENCRYPTED FILE-----\nYWdl\n-----END AGE ENCRYPTED FILE-----\n", "age"),
+        (b"-----BEGIN PGP MESSAGE-----\n\nhQEMA\n-----END PGP MESSAGE-----\n", "PGP"),
+        (b"\x85\x01\x0c\x03\xaa\xbb\xcc\xdd\xee\xff\x00\x11\x01\x07", "PGP"),
+        (b"\x84\x5e\x03\xaa\xbb\xcc\xdd", "PGP"),
+        (b"\xc1\xc0\x4c\x03\xaa\xbb", "PGP"),
+        (b"\x8c\x0d\x04\x09\x03\x08", "PGP"),
+        (b"$ANSIBLE_VAULT;1.1;AES256\n3131\n", "Ansible Vault"),
+        (b"U2FsdGVkX1+abcd==\n", "OpenSSL"),
+        (b'{"data": "ENC[AES256_GCM,data:x==,type:str]", "sops": {"age": [], "lastmodified": "2026"}}', "SOPS"),
+        (b"nodeSelector:\n  disk: ENC[AES256_GCM,data:x==,type:str]\n#ENC[AES256_GCM,data:x==]\nnone: null\n" + _SOPS.encode(), "SOPS"),
+        (b"kind: ENC[AES256_GCM,data:x==,type:str]\ntolerations:\n- key: ENC[AES256_GCM,data:x==]\n" + _SOPS.encode(), "SOPS"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.yaml", "values.yaml", "secret.json"])
+def test_an_encrypted_file_is_counted_and_not_an_error(project: Path, report: Report, name: str, data: bytes, by: str) -> None:
+    (project / name).write_bytes(data)
+    assert report()[-1] == "1 encrypted file skipped."
+    assert report("-v")[-1] == f"1 file skipped: encrypted by {by}."
+    assert json.loads("\n".join(report("--format", "json")))["summary"]["skipped_files"] == {f"encrypted by {by}": 1}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "kind: Pod\n",
+        "# age-encryption.org/v1\nkind: Pod\n",
+        "kind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\ndata:\n  key: |\n    -----BEGIN PGP MESSAGE-----\n",
+    ],
+)
+def test_a_manifest_that_mentions_encryption_is_read(project: Path, report: Report, data: str) -> None:
+    (project / "a.yaml").write_text(data, encoding="utf-8")
+    assert not [line for line in report("-v") if "encrypted" in line]
+
+
+def test_the_plain_part_of_a_manifest_that_sops_encrypts_in_part_is_checked(write: Callable[[str, str], None], check: Any) -> None:
+    template = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeSelector:
+        disk: ENC[AES256_GCM,data:x==,iv:y=,tag:z=,type:str]
+      tolerations:
+      - key: ENC[AES256_GCM,data:x==,iv:y=,tag:z=,type:str]
+        operator: ENC[AES256_GCM,data:x==,iv:y=,tag:z=,type:str]
+      - key: gpu
+        operator: Exist
+      containers: [{name: web, image: web}]
+"""
+    write("a.yaml", template + _SOPS)
+    assert check("a.yaml").lines == [
+        "a.yaml:15:19: error a toleration does not support the operator `Exist`; did you mean `Exists`? [unknown-operator]"
+    ]
