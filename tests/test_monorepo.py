@@ -51,8 +51,9 @@ def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
 CLUSTERS = "2 clusters: clusters/east (3 nodes), clusters/west (2 nodes)"
 
 
+@pytest.mark.usefixtures("history")
 class TestCheck:
-    def test_each_cluster_has_its_own_nodes(self, history: History, afflint: Afflint) -> None:
+    def test_each_cluster_has_its_own_nodes(self, afflint: Afflint) -> None:
         done = afflint("check", "--format", "concise")
         assert done.out.splitlines()[0] == (
             "clusters/east/web.yaml:10:7: error none of the 2 replicas fits any of the 3 nodes: "
@@ -60,7 +61,7 @@ class TestCheck:
         )
         assert done.err == f"afflint: {CLUSTERS}\n"
 
-    def test_it_finds_what_a_check_of_each_folder_finds(self, history: History, afflint: Afflint) -> None:
+    def test_it_finds_what_a_check_of_each_folder_finds(self, afflint: Afflint) -> None:
         def findings(*paths: str) -> list[tuple[str, str, str]]:
             data = json.loads(afflint("check", "--format", "json", "--exit-zero", *paths).out)
             return sorted((each["file"], each["rule"], each["message"]) for each in data["findings"])
@@ -68,11 +69,69 @@ class TestCheck:
         assert findings() == sorted([*findings("clusters/east"), *findings("clusters/west")])
 
     def test_a_workload_outside_of_their_folders(self, history: History, afflint: Afflint) -> None:
-        """Which cluster a shared base is for is not known: it is held against no nodes."""
+        """Which cluster a shared base is for is not known: it is checked without nodes."""
         history.write({"base/web.yaml": web("nowhere")})
         lines = afflint("check", "--format", "concise").out.splitlines()
         assert [each.partition(":")[0] for each in lines if " error " in each] == ["clusters/east/web.yaml"]
 
-    def test_the_cache_keeps_the_clusters(self, history: History, afflint: Afflint, tmp_path: Path) -> None:
+    def test_the_cache_keeps_the_clusters(self, afflint: Afflint, tmp_path: Path) -> None:
         words = ("check", "--cache-dir", str(tmp_path / "cache"))
         assert afflint(*words).err == afflint(*words).err
+
+
+class TestPlace:
+    def test_each_cluster_is_placed(self, history: History, afflint: Afflint) -> None:
+        history.write({"base/db.yaml": web("nowhere")})
+        done = afflint("place")
+        assert [each for each in done.out.splitlines() if each.startswith(("cluster ", "0 of", "2 of"))] == [
+            "cluster clusters/east (3 nodes)",
+            "0 of 2 replicas scheduled",
+            "0 of 2 replicas of 1 workload scheduled on 3 nodes.",
+            "cluster clusters/west (2 nodes)",
+            "2 of 2 replicas scheduled",
+            "2 of 2 replicas of 1 workload scheduled on 2 nodes.",
+        ]
+        assert done.err == "afflint: not placed, because they are in the folder of no cluster: Deployment default/web\n"
+        assert done.code == 1
+
+    @pytest.mark.usefixtures("history")
+    def test_json_has_a_plan_for_each(self, afflint: Afflint) -> None:
+        data = json.loads(afflint("place", "--format", "json", "--exit-zero").out)
+        assert [(each["folder"], len(each["placement"]["nodes"])) for each in data["clusters"]] == [
+            ("clusters/east", 3),
+            ("clusters/west", 2),
+        ]
+
+    @pytest.mark.usefixtures("history")
+    @pytest.mark.parametrize("words", [("place", "--format", "html"), ("why", "web")])
+    def test_what_is_about_one_cluster_asks_for_its_folder(self, afflint: Afflint, words: tuple[str, ...]) -> None:
+        done = afflint(*words)
+        assert done.err == "afflint: the folders `clusters/east` and `clusters/west` have nodes of 2 clusters; name the paths of one\n"
+        assert (done.code, afflint(*words, "clusters/west", "--exit-zero").code) == (2, 0)
+
+
+class TestDiff:
+    def test_each_cluster_is_compared(self, history: History, afflint: Afflint) -> None:
+        history.write({"clusters/west/apps/web.yaml": web("c", replicas=3), "clusters/east/web.yaml": web("b")})
+        out = afflint("diff").out
+        assert f"The placement of 2 workloads changes ({CLUSTERS})\n" in out
+        assert "clusters/east: Deployment default/web\n  + 2 of 2 replicas can be scheduled (before: 0 of 2)\n" in out
+        assert "clusters/west: Deployment default/web\n  ~ replicas: 2 → 3\n" in out
+
+    def test_a_workload_in_the_folder_of_no_cluster(self, history: History, afflint: Afflint) -> None:
+        history.commit({"base/web.yaml": web("c")})
+        history.write({"base/web.yaml": web("c", replicas=3)})
+        data = json.loads(afflint("diff", "HEAD", "--format", "json").out)
+        assert [(each["workload"], each["changes"]) for each in data["placement"]] == [("Deployment default/web", ["replicas: 2 → 3"])]
+
+    def test_a_second_cluster_is_new(self, history: History, afflint: Afflint) -> None:
+        first = history.git("rev-parse", "HEAD")
+        history.commit({"clusters/north/nodes.yaml": nodes("d"), "clusters/north/web.yaml": web("d")})
+        out = afflint("diff", f"{first}..HEAD").out
+        assert "3 clusters: clusters/east (3 nodes), clusters/north (1 node), clusters/west (2 nodes)" in out
+        assert "clusters/north: Deployment default/web\n  ~ new workload with 2 replicas\n" in out
+
+    def test_another_zone_is_named(self, history: History, afflint: Afflint) -> None:
+        first = history.commit({"clusters/east/web.yaml": web("a")})
+        history.write({"clusters/east/web.yaml": web("b")})
+        assert "  ~ zones: a → b\n" in afflint("diff", first).out

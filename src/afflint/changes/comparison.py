@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.changes.evidence import evidence_of
@@ -13,7 +13,7 @@ from afflint.inventory.node_files import NodeFileError, bytes_of
 from afflint.inventory.node_files import has_nodes as declares_nodes
 from afflint.pipeline.definitions import may_have_nodes
 from afflint.report.changes.model import REMOVED, ChangeReport, PlacementChanges, PlacementEffect, WorkloadChange
-from afflint.simulation.inputs import PlaceRequest, SeveralClustersError
+from afflint.simulation.inputs import Cluster, PlaceRequest, SeveralClustersError
 from afflint.source.sources import Source, is_template
 
 if TYPE_CHECKING:
@@ -86,13 +86,54 @@ def _declares_nodes(source: Source) -> bool:
 
 
 def _placement(sides: Sides, options: Options, request: DiffRequest) -> PlacementChanges:
+    """Return how placement differs, in each cluster if the files are for several."""
+    clusters = _clusters(sides, options, request)
+    if not clusters:
+        return _in_one_cluster(sides, options, request)
+    found = {}
+    for cluster in clusters:
+        own = request._replace(place=request.place._replace(cluster=cluster))
+        found[cluster.name] = _in_one_cluster(sides, options, own)
+    return _merged(found)
+
+
+def _in_one_cluster(sides: Sides, options: Options, request: DiffRequest) -> PlacementChanges:
     from afflint.changes.placement import placement_changes
 
-    try:
-        base, head, notes = _inputs(sides, options, request)
-    except SeveralClustersError as error:
-        return PlacementChanges((), 0, "", (f"placement is not compared: {error}",))
+    base, head, notes = _inputs(sides, options, request)
     return placement_changes(base, head, notes, options.workers)
+
+
+def _clusters(sides: Sides, options: Options, request: DiffRequest) -> list[Cluster]:
+    """Return the clusters of both sides; none if all files are for one."""
+    found: dict[str, Cluster] = {}
+    for side in (sides.head, sides.base):
+        with side.entered():
+            try:
+                side.place(options, None, request.pods, request.place)
+            except SeveralClustersError as error:
+                for each in error.clusters:
+                    known = found.get(each.name)
+                    found[each.name] = each if known is None else known.merged(each)  # type: ignore[arg-type]
+    return [found[name] for name in sorted(found)]
+
+
+def _merged(found: Mapping[str, PlacementChanges]) -> PlacementChanges:
+    """Return the changes of several clusters, by their names, with the cluster in front of each workload; "" is for no cluster."""
+
+    def titled(cluster: str, what: str) -> str:
+        return f"{cluster}: {what}" if cluster else what
+
+    workloads = [change._replace(workload=titled(name, change.workload)) for name, changes in found.items() for change in changes.workloads]
+    not_compared = [each._replace(name=titled(name, each.name)) for name, changes in found.items() for each in changes.not_compared]
+    listed = [f"{name} ({changes.basis.partition(' of ')[0]})" for name, changes in found.items() if name]
+    return PlacementChanges(
+        tuple(sorted(workloads, key=lambda each: each.direction != "worse")),
+        sum(changes.compared for changes in found.values()),
+        f"{len(listed)} clusters: {', '.join(listed)}",
+        tuple(dict.fromkeys(titled(name, note) for name, changes in found.items() for note in changes.notes)),
+        not_compared=tuple(not_compared),
+    )
 
 
 def _inputs(sides: Sides, options: Options, request: DiffRequest) -> tuple[PlaceInputs, PlaceInputs, list[str]]:

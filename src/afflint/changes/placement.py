@@ -592,14 +592,22 @@ def _reach_effects(was: Reach, now: Reach, *, daemon: bool) -> Iterator[Placemen
         before, after = (was.domains[key], now.domains[key]) if noun else (was.nodes, now.nodes)
         if noun:
             if before != after and (before or after):
-                shown = f" ({summarize_names(sorted(after))})" if after else ""
-                yield PlacementEffect(f"{noun}s: {len(before)} → {len(after)}{shown}", _grown(before, after))
+                yield PlacementEffect(f"{noun}s: {_numbers(before, after)}", _grown(before, after))
         elif before != after:
             what = "runs on" if daemon else "nodes that it can use"
-            yield PlacementEffect(f"{what}: {len(before)} → {len(after)}", _grown(before, after))
+            numbers = f"{len(before)} → {len(after)}" if len(before) != len(after) else _numbers(before, after)
+            yield PlacementEffect(f"{what}: {numbers}", _grown(before, after))
     if was.pools != now.pools:
         shown = f" ({summarize_names(sorted(now.pools))})" if now.pools else ""
         yield PlacementEffect(f"node pools that it can use: {len(was.pools)} → {len(now.pools)}{shown}", _grown(was.pools, now.pools))
+
+
+def _numbers(before: frozenset[str], after: frozenset[str]) -> str:
+    """Return ``3 → 1 (a)``; with equal numbers, only what is different: ``a → b``."""
+    if len(before) == len(after):
+        return f"{summarize_names(sorted(before - after))} → {summarize_names(sorted(after - before))}"
+    shown = f" ({summarize_names(sorted(after))})" if after else ""
+    return f"{len(before)} → {len(after)}{shown}"
 
 
 def _grown(before: frozenset[str], after: frozenset[str]) -> Direction:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
@@ -11,13 +12,14 @@ from afflint.cli.options import ConfigOverrides
 from afflint.cli.output import FOUND, colored, named_files, notify, page_metadata, write_or_show
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
-from afflint.findings.phrases import pluralize, visible
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import pluralize, summarize_names, visible
 from afflint.report.coverage import coverage_lines
 
 if TYPE_CHECKING:
     from afflint.placement.plan import Plan
     from afflint.placement.upgrade_pools import UpgradeRequest
-    from afflint.simulation.inputs import PlaceInputs
+    from afflint.simulation.inputs import Cluster, PlaceInputs
     from afflint.workers import Workers
 
 _FORMATS = ("text", "json", "html")
@@ -65,8 +67,13 @@ class SimulationArguments(PlaceInput, SchedulingOptions):
     """The options of the commands that simulate, for their input."""
 
 
-def read_inputs(args: SimulationArguments, paths: Sequence[str], kinds: Sequence[str] = ()) -> tuple[PlaceInputs, Workers]:
-    """Return what a command simulates, with the objects of some kinds, and the processes of the run. Raises UserError."""
+def read_inputs(
+    args: SimulationArguments, paths: Sequence[str], kinds: Sequence[str] = (), cluster: Cluster | None = None
+) -> tuple[PlaceInputs, Workers]:
+    """Return what a command simulates, with the objects of some kinds, and the processes of the run. Raises UserError.
+
+    ``cluster`` is the one whose files are read.
+    """
     from afflint.inventory.node_files import ParsedFiles
     from afflint.inventory.pod_files import has_workloads
     from afflint.pipeline.options import Options
@@ -88,6 +95,8 @@ def read_inputs(args: SimulationArguments, paths: Sequence[str], kinds: Sequence
         replan=args.replan,
         counts=parse_counts(args.counts),
         kinds=kinds,
+        needs_nodes=cluster is None or bool(cluster.name),
+        cluster=cluster,
     )
     inputs = inputs_of(session, sources, args.pods, request, run, parsed=parsed)
     return inputs._replace(also_read=_also_read(inputs) if dumps and not is_whole else ()), run.workers
@@ -211,16 +220,43 @@ def place(args: PlaceOptions) -> int:
     Exits with 1 if a replica cannot be scheduled, now or after a disruption, if a drain, an upgrade or a rollout may never complete,
     or if affected pods cannot be evaluated.
     """
+    if args.together and not (args.lose or args.drain or args.remove):
+        raise UserError("--together needs --lose, --drain or --remove")
+    if not args.upgrade and (args.max_unavailable is not None or args.surge is not None):
+        raise UserError("--max-unavailable and --surge need --upgrade")
+    from afflint.inventory.node_folders import FolderCluster
+    from afflint.simulation.inputs import SeveralClustersError
+
+    try:
+        placed = {"": _placed(args)}
+    except SeveralClustersError as error:
+        if args.form == "html" or not any(isinstance(each, FolderCluster) for each in error.clusters):
+            raise
+        placed = {each.name: _placed(args, each) for each in error.clusters if each.name}
+        _note_outside(args, error.clusters)
+    if "" in placed:
+        write_or_show(args.output, _chunks(placed[""].plan, args))
+    else:
+        write_or_show(args.output, _in_each_cluster({name: each.plan for name, each in placed.items()}, args))
+    return FOUND if any(each.fails for each in placed.values()) and not args.exit_zero else 0
+
+
+class _Placed(NamedTuple):
+    """The plan of a cluster, with the selected workloads; ``fails``: the command exits with 1."""
+
+    plan: Plan
+    fails: bool
+
+
+def _placed(args: PlaceOptions, cluster: Cluster | None = None) -> _Placed:
+    """Return the plan of one cluster, or of all files. Raises UserError."""
     from afflint.placement.descheduler_policy import KINDS, read_policies
     from afflint.placement.planner import DisruptionRequest, make_plan
     from afflint.placement.selection import selected
     from afflint.placement.upgrade_pools import CONFIG_POOL
 
-    if args.together and not (args.lose or args.drain or args.remove):
-        raise UserError("--together needs --lose, --drain or --remove")
-    if not args.upgrade and (args.max_unavailable is not None or args.surge is not None):
-        raise UserError("--max-unavailable and --surge need --upgrade")
-    inputs, workers = read_inputs(args, args.paths, (*([CONFIG_POOL] if args.upgrade else []), *(KINDS if args.deschedule else ())))
+    kinds = (*([CONFIG_POOL] if args.upgrade else []), *(KINDS if args.deschedule else ()))
+    inputs, workers = read_inputs(args, args.paths, kinds, cluster)
     upgrade = _upgrade_request(args, inputs) if args.upgrade else None
     policies = read_policies(inputs.objects) if args.deschedule else []
     if args.deschedule and not policies:
@@ -247,12 +283,36 @@ def place(args: PlaceOptions) -> int:
     if problems := inputs.problems:
         more = f" (and {len(problems) - 1} more: `afflint check` reports them all)" if len(problems) > 1 else ""
         notify(f"afflint: {visible(problems[0])}{more}")
-    write_or_show(args.output, _chunks(selected(plan, args.only) if args.only else plan, args))
     unplaced = any(replica.node is None or replica.why for workload in plan.workloads for replica in workload.replicas)
     unfinished = any(rollout.result in ("blocked", "may-block", "unjudged") for rollout in plan.rollouts)
     disrupted = any(loss.blocked or loss.unevaluated or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     stopped = not (all(each.is_harmless for each in plan.upgrades) and all(each.is_harmless for each in plan.descheduling))
-    return FOUND if (unplaced or disrupted or stopped or unfinished or problems) and not args.exit_zero else 0
+    fails = unplaced or disrupted or stopped or unfinished or problems
+    return _Placed(selected(plan, args.only) if args.only else plan, bool(fails))
+
+
+def _note_outside(args: PlaceOptions, clusters: Sequence[Cluster]) -> None:
+    """Say which workloads are in the folder of no cluster, and are not placed."""
+    for cluster in clusters:
+        workloads = [] if cluster.name else read_inputs(args, args.paths, cluster=cluster)[0].simulation_input.pod_sources
+        if workloads:
+            names = summarize_names([each.key for each in workloads])
+            notify(f"afflint: not placed, because they are in the folder of no cluster: {visible(names)}")
+
+
+def _in_each_cluster(plans: Mapping[str, Plan], args: PlaceOptions) -> Iterator[str]:
+    """Yield the plans of several clusters, by their folders."""
+    if args.form == "json":
+        yield '{\n  "version": 1,\n  "clusters": ['
+        for number, (name, plan) in enumerate(plans.items()):
+            yield f'{"," if number else ""}\n    {{"folder": {json.dumps(name)}, "placement": '
+            yield from _chunks(plan, args)
+            yield "}"
+        yield "\n  ]\n}\n"
+        return
+    for number, (name, plan) in enumerate(plans.items()):
+        yield f"{chr(10) * bool(number)}cluster {visible(name)} ({pluralize(len(plan.nodes), 'node')})\n\n"
+        yield from _chunks(plan, args)
 
 
 def _upgrade_request(args: PlaceOptions, inputs: PlaceInputs) -> UpgradeRequest:

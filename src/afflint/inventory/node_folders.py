@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable
 
 from afflint.findings.finding import Folder
+from afflint.findings.namedtuples import NamedTuple
+from afflint.source.sources import Source, relative
 
 
 def cluster_folders(holders: Collection[Folder], workloads: Iterable[Folder]) -> tuple[Folder, ...]:
@@ -22,3 +25,48 @@ def cluster_folders(holders: Collection[Folder], workloads: Iterable[Folder]) ->
 def nearest_folder(folder: Folder, holders: Collection[Folder]) -> Folder | None:
     """Return the innermost of some folders that a folder is in, or is itself; None without one."""
     return max((each for each in holders if folder[: len(each)] == each), key=len, default=None)
+
+
+class FolderCluster(NamedTuple):
+    """The cluster whose nodes are in a folder, relative to the working directory; None: what is in the folder of no cluster.
+
+    ``folders`` are those of all files with nodes.
+    """
+
+    folder: Folder | None
+    folders: frozenset[Folder]
+
+    @property
+    def name(self) -> str:
+        """The folder in reports; "" for what is in none."""
+        return "" if self.folder is None else "/".join(self.folder) or os.curdir
+
+    def has(self, source: Source) -> bool:
+        """Return whether a file belongs to the cluster."""
+        return nearest_folder(folder_here(os.path.dirname(os.path.abspath(source.path))), self.folders) == self.folder
+
+    def merged(self, other: FolderCluster) -> FolderCluster:
+        """Return the cluster in two states of the files."""
+        return self._replace(folders=self.folders | other.folders)
+
+
+class RootsCluster(NamedTuple):
+    """The cluster of some rendered roots, by the names of their output. ``roots`` are those of all clusters; other files are shared."""
+
+    name: str
+    own: frozenset[str]
+    roots: frozenset[str]
+
+    def has(self, source: Source) -> bool:
+        """Return whether a file belongs to the cluster."""
+        return source.name in self.own or source.name not in self.roots
+
+    def merged(self, other: RootsCluster) -> RootsCluster:
+        """Return the cluster in two states of the files."""
+        return self._replace(own=self.own | other.own, roots=self.roots | other.roots)
+
+
+def folder_here(folder: str) -> Folder:
+    """Return a folder relative to the working directory."""
+    found = relative(folder).replace(os.sep, "/")
+    return () if found == os.curdir else tuple(found.split("/"))

@@ -12,7 +12,7 @@ from afflint.checks.registry import bind_rules
 from afflint.controllers.running_pods import is_controlled_by
 from afflint.findings.coverage import Coverage
 from afflint.findings.errors import UserError
-from afflint.findings.finding import FileId
+from afflint.findings.finding import FileId, Folder
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize, quoted
 from afflint.index.facts import Facts, Pods
@@ -20,6 +20,7 @@ from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.declared_nodes import assumption_note, pools_with_expected_labels
 from afflint.inventory.node_classes import NodeClass
 from afflint.inventory.node_files import NodeFact, NodeFileError, ParsedFiles, bytes_of, documents_of, nodes_of
+from afflint.inventory.node_folders import FolderCluster, RootsCluster, cluster_folders, folder_here
 from afflint.inventory.pod_files import RUNNING_KINDS, RunningPods, has_other_objects, may_be_stored, running_pods
 from afflint.inventory.scheduler_profiles import profiles_of
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from afflint.rendered.rendered_run import RenderedRun, RunOrigins
 
 _ALL = Options()
+Cluster = FolderCluster | RootsCluster
 NO_NODES = (
     "no nodes are known: name a node dump (`kubectl get nodes -o yaml`) or a file with node pools with --nodes FILE, or put it next to "
     "the manifests"
@@ -84,7 +86,11 @@ class PlaceInputs(NamedTuple):
 
 
 class SeveralClustersError(UserError):
-    """The rendered manifests are for several clusters."""
+    """The manifests are for several ``clusters``."""
+
+    def __init__(self, message: str, clusters: Sequence[Cluster]) -> None:
+        super().__init__(message)
+        self.clusters = clusters
 
 
 class PlaceRequest(NamedTuple):
@@ -104,6 +110,8 @@ class PlaceRequest(NamedTuple):
     """Whether an input without nodes and pools is an error."""
     kinds: Collection[str] = ()
     """The kinds of further objects that the result has, as the files contain them."""
+    cluster: Cluster | None = None
+    """The only cluster whose files are read."""
 
 
 _ALL_PLACED = PlaceRequest()
@@ -151,6 +159,8 @@ def read_place_inputs(
     admission = tuple([rule for rule in settings.rules if rule.category == "admission" and rule.name not in UNREADABLE])
     read_rules = (*bind_rules(UNREADABLE), *admission)
     settings = settings._replace(rules=read_rules, inventory=True, resources=request.resources, lines=request.lines)
+    if request.cluster is not None:
+        sources = [each for each in sources if request.cluster.has(each)]
     files = _PlaceFiles(sources, node_files, pod_files, context, parsed or ParsedFiles())
     return _PlaceReading(files, settings, options, request).inputs()
 
@@ -200,6 +210,7 @@ class _PlaceReading:
         self._results = results
         if not given.names_nodes and settings.auto_nodes:
             holding = {file: given.mapped[file] for file, result in self._results.items() if result.facts.holds_nodes}
+            _check_one_folder(files, holding, self._results)
             nodes = nodes_of(holding, resources=request.resources)
         self._nodes = nodes
         self._with_nodes = _with_node_files(files, self._results, settings)
@@ -425,15 +436,35 @@ def _check_one_cluster(files: Files, workloads: Iterable[Pods], renders: Rendere
     pods_of: dict[str, list[Pods]] = {}
     for pods in workloads:
         pods_of.setdefault(files.sources[pods.site.file].path, []).append(pods)
-    clusters = renders.clusters(pods_of, kustomizations.is_patch, releases_together=True)
-    if len(clusters) > 1:
-        names = [renders.names_of(paths)[0] for paths in clusters]
-        more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
-        listed = join_words([*map(quoted, names[:_MOST_NAMED]), *more])
+    found = renders.clusters(pods_of, kustomizations.is_patch, releases_together=True)
+    if len(found) > 1:
+        names = {path: source.name for source in files.sources if (path := source.path) in frozenset().union(*found)}
+        clusters = [
+            RootsCluster(renders.names_of(paths)[0], frozenset(map(names.__getitem__, paths)), frozenset(names.values())) for paths in found
+        ]
+        more = [f"{len(clusters) - _MOST_NAMED} more"] if len(clusters) > _MOST_NAMED else []
+        listed = join_words([*(quoted(each.name) for each in clusters[:_MOST_NAMED]), *more])
         raise SeveralClustersError(
             f"the manifests are for {len(clusters)} clusters, because they create the same objects: {listed}; name only the paths of one "
-            "cluster, and the nodes with --nodes"
+            "cluster, and the nodes with --nodes",
+            clusters,
         )
+
+
+def _check_one_folder(files: Files, holding: Iterable[FileId], results: Mapping[FileId, FileResult]) -> None:
+    """Raise SeveralClustersError if the nodes are in the folders of several clusters."""
+    folders = {folder_of(files, file) for file in holding}
+    workloads = (folder_of(files, file) for file, result in results.items() if result.facts.pods)
+    found = cluster_folders(folders, workloads)
+    if found:
+        clusters = [FolderCluster(each, frozenset(folders)) for each in (*found, None)]
+        listed = join_words([quoted(each.name) for each in clusters[:-1]])
+        raise SeveralClustersError(f"the folders {listed} have nodes of {len(found)} clusters; name the paths of one", clusters)
+
+
+def folder_of(files: Files, file: FileId) -> Folder:
+    """Return the folder of a file relative to the working directory."""
+    return folder_here("/".join(files.folder(file)))
 
 
 def _at_origin(pods: Pods, origins: RunOrigins | None) -> Pods:
