@@ -118,3 +118,81 @@ def test_two_releases_of_a_chart_exclude_each_other_with_any_names() -> None:
     same = frozenset(("templates/web.yaml",))
     assert clusters_of({"1": Root("chart", same), "2": Root("chart", same)}) == [{"1"}, {"2"}]
     assert clusters_of({"1": Root("chart", same)}) == []
+
+
+CONFLICT = deployment("web", "shop", affinity("podAffinity", "db")).replace("              namespaceSelector: {}\n", "")
+BASE = CONFLICT.replace(", namespace: shop", "").replace("  strategy: {type: Recreate}\n", "")
+DATABASE = """\
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: db}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}
+      containers: [{name: c, image: i}]
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: db}
+spec: {minAvailable: 1, selector: {matchLabels: {app: db}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: api}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: api}}
+  template:
+    metadata: {labels: {app: api}}
+    spec:
+      topologySpreadConstraints:
+        - maxSkew: 2
+          topologyKey: kubernetes.io/hostname
+          whenUnsatisfiable: DoNotSchedule
+          labelSelector: {matchLabels: {app: api}}
+      containers: [{name: c, image: i}]
+"""
+RULES = "affinity-conflict,drain-blocked,spread-without-effect"
+
+
+class TestASecondOverlay:
+    """An overlay for another cluster neither hides nor adds a finding: its objects do not exist beside those of the first."""
+
+    @pytest.mark.parametrize("namespace", ["", "namespace: shop\n", "namespace: NAME\n"])
+    @pytest.mark.parametrize("words", [("--select", RULES), ("--select", RULES, "--nodes", "nodes.yaml")])
+    @pytest.mark.parametrize("number", [2, 10])
+    def test_hides_no_finding_of_the_base(
+        self, number: int, words: tuple[str, ...], namespace: str, checking: Checking, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        on_path(monkeypatch, "kustomize")
+        write({"nodes.yaml": NODES, "base/web.yaml": BASE + DATABASE, "base/kustomization.yaml": "resources: [web.yaml]\n"})
+        found = []
+        for name in [f"c{number}" for number in range(number)]:
+            write({f"overlays/{name}/kustomization.yaml": f"resources: [../../base]\n{namespace.replace('NAME', name)}"})
+            if name in ("c0", f"c{number - 1}"):
+                found.append([each.partition(" [")[0] for each in checking.messages(*words)])
+        alone, together = found
+        assert alone == together
+        assert [each.partition(" spec.")[0] for each in alone] == [
+            "base/web.yaml:14:15 affinity-conflict",
+            "base/web.yaml:35:22 drain-blocked",
+            "base/web.yaml:47:20 spread-without-effect",
+        ]
+
+    def test_does_not_add_pods_to_those_of_the_base(self, checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
+        on_path(monkeypatch, "kustomize")
+        budget = DATABASE.split("---\n")[2].replace("minAvailable: 1", "minAvailable: 2")
+        db = DATABASE.split("---\n")[1].replace("replicas: 1", "replicas: 2")
+        write({"base/web.yaml": f"{db}---\n{budget}", "base/kustomization.yaml": "resources: [web.yaml]\n"})
+        for name, count in (("dev", 3), ("prod", 2)):
+            write({f"overlays/{name}/kustomization.yaml": f"resources: [../../base]\nreplicas: [{{name: db, count: {count}}}]\n"})
+        (found,) = checking.report("--select", "drain-blocked")["findings"]
+        assert (found["rule"], found["rendered_in"]) == ("drain-blocked", ["overlays/prod"])

@@ -76,7 +76,8 @@ class Check(NamedTuple):
     and rejects the pods created from it, and messages about the pod spec must say so. ``of_text``: the rule is about a single text,
     whatever it is used for. ``missing``: the fields that findings of the rule call missing or without effect, see
     ``index.mutating_policies``; of several checks of a rule, one names them. ``only_if``: the function in ``custom_resources`` that returns
-    whether a finding in a custom resource applies.
+    whether a finding in a custom resource applies. ``together``: the rule is about objects that exist in one cluster. If the manifests are
+    for several clusters, each is checked by itself; a rule about objects that are missing is checked for all together.
     """
 
     rule: str
@@ -87,6 +88,7 @@ class Check(NamedTuple):
     missing: tuple[str, ...] = ()
     custom: CustomScope = ""
     only_if: str = ""
+    together: bool = False
 
 
 REGISTRY: dict[Subject, tuple[Check, ...]] = {
@@ -240,18 +242,18 @@ REGISTRY: dict[Subject, tuple[Check, ...]] = {
         Check("label-not-on-template", "labels:label_not_on_template", missing=("labels",)),
         Check("anti-affinity-misses-itself", "cross_manifest:anti_affinity_misses_itself", missing=("labels",)),
         Check("namespace-misses-target", "cross_manifest:namespace_misses_target", missing=("labels of other pods",)),
-        Check("affinity-cycle", "required_affinity:affinity_cycle"),
-        Check("affinity-conflict", "required_affinity:affinity_conflict"),
+        Check("affinity-cycle", "required_affinity:affinity_cycle", together=True),
+        Check("affinity-conflict", "required_affinity:affinity_conflict", together=True),
         Check("no-single-target", "required_affinity:no_single_target", missing=("labels of other pods",)),
         Check("affinity-target-missing", "cross_manifest:affinity_target_missing", missing=("labels of other pods",)),
-        Check("accidental-anti-affinity", "cross_manifest:accidental_anti_affinity"),
+        Check("accidental-anti-affinity", "cross_manifest:accidental_anti_affinity", together=True),
         Check("operator-label-mismatch", "cross_manifest:operator_label_mismatch", missing=("labels of other pods",)),
-        Check("spread-without-effect", "cross_manifest:spread_without_effect"),
-        Check("migration-impossible", "live_migration:migration_impossible"),
-        Check("namespace-selector-conflict", "cross_manifest:namespace_selector_conflict"),
-        Check("drain-blocked", "drains:drain_blocked"),
+        Check("spread-without-effect", "cross_manifest:spread_without_effect", together=True),
+        Check("migration-impossible", "live_migration:migration_impossible", together=True),
+        Check("namespace-selector-conflict", "cross_manifest:namespace_selector_conflict", together=True),
+        Check("drain-blocked", "drains:drain_blocked", together=True),
         Check("selector-matches-nothing", "migration_policies:selector_matches_nothing"),
-        Check("ignored-operator-setting", "migration_policies:ignored_operator_setting"),
+        Check("ignored-operator-setting", "migration_policies:ignored_operator_setting", together=True),
     ),
     "volumes": (
         Check("claim-never-bound", "volumes:claim_never_bound"),
@@ -401,6 +403,7 @@ class BoundRule(NamedTuple):
     missing: tuple[str, ...] = ()
     custom: CustomScope = ""
     only_if: str = ""
+    together: bool = False
     policy: "BoundPolicy | None" = None
     """The policy and the workloads that it applies to; ``pipeline.policy_evaluation`` calls its check."""
 

@@ -177,7 +177,7 @@ def clusters_of(
             if of_cluster is not None:
                 indexes.append(ClusterIndex(of_cluster, cluster.files, nodes=cluster.nodes))
         return indexes
-    if renders is None or not inventory.nodes:
+    if renders is None:
         return []
     numbers = {files.sources[file].path: file for file in facts}
     clusters = renders.clusters({path: facts[file].pods for path, file in numbers.items()}, kustomizations.is_patch)

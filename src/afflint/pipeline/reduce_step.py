@@ -106,7 +106,7 @@ class Reduction:
     ) -> Iterator[tuple[FileId, Found]]:
         """Yield the findings of rules across manifests and about nodes and pools in the files that are ``wanted``; others are context.
 
-        If the manifests are for several ``clusters``, each cluster is checked against the nodes by itself.
+        If the manifests are for several ``clusters``, each cluster is checked by itself, except for objects that may be missing.
         """
         all_matches = self._matches(manifest_index, nodes, pools, clusters)
         matches = [(rule, match) for rule, match in all_matches if wanted(match.site.file)]
@@ -119,11 +119,20 @@ class Reduction:
         # With nodes, the check of the same rule for nodes knows more.
         has_own_nodes = any(cluster.nodes for cluster in clusters)
         of_nodes = {each.name for each in self._settings.rules if each.subject == "nodes"} if nodes or has_own_nodes else set()
-        yield from self._matches_of("cross-manifest", manifest_index, of_nodes)
-        if has_own_nodes:
-            placed = frozenset().union(*(cluster.own for cluster in clusters))
-            others = {each.name for each in self._settings.rules} - of_nodes
-            yield from (each for each in self._matches_of("cross-manifest", manifest_index, others) if each[1].site.file not in placed)
+        yield from self._matches_of("cross-manifest", manifest_index, of_nodes, together=False if clusters else None)
+        if clusters:
+            whole = [each for each in clusters if each.whole]
+            yield from _in_each_cluster(whole, lambda each: self._matches_of("cross-manifest", each, of_nodes, together=True))
+            # Without the shared manifests, it is not known what else exists in a cluster.
+            rest = frozenset().union(*[each.own for each in clusters if not each.whole])
+            if rest:
+                among_all = self._matches_of("cross-manifest", manifest_index, of_nodes, together=True)
+                yield from (each for each in among_all if each[1].site.file in rest)
+        if has_own_nodes:  # What is in the folder of no cluster is checked without nodes.
+            placed = frozenset().union(*[each.own for each in clusters])
+            checked = {each.name for each in self._settings.rules if not (each.together or each.name in of_nodes)}
+            among_all = self._matches_of("cross-manifest", manifest_index, checked)
+            yield from (each for each in among_all if each[1].site.file not in placed)
         if manifest_index.holds_storage:
             yield from self._matches_of("volumes", manifest_index, of_nodes)
         name_of, target = self._names.__getitem__, self._settings.target
@@ -176,10 +185,12 @@ class Reduction:
             self._globs[globs] = matcher(globs)
         return self._globs[globs](relative(os.path.abspath(name), self._settings.root or os.getcwd()).replace(os.sep, "/"))
 
-    def _matches_of(self, subject: Subject, about: object, without: Container[str] = ()) -> Iterator[tuple[str, CrossManifestMatch]]:
-        """Yield the matches of the rules of one subject, ``without`` some rules."""
+    def _matches_of(
+        self, subject: Subject, about: object, without: Container[str] = (), *, together: bool | None = None
+    ) -> Iterator[tuple[str, CrossManifestMatch]]:
+        """Yield the matches of the rules of one subject, ``without`` some rules; only of those with this ``together``, if it is given."""
         for rule in self._settings.rules:
-            if rule.subject == subject and rule.name not in without:
+            if rule.subject == subject and rule.name not in without and together in (None, rule.together):
                 check, asking = rule.check()
                 for match in check(about, self._settings.target) if asking else check(about):
                     yield rule.name, match
