@@ -71,6 +71,18 @@ def test_an_edit_that_makes_another_workload_pending_is_not_offered(afflint: Aff
     assert fixed(afflint, project, manifest) == manifest
 
 
+def test_an_edit_that_helps_in_some_orders_only_is_not_offered(afflint: Afflint, project: Path) -> None:
+    """The log must not share a node with web, and takes the only node with the label if it comes first."""
+    nodes = "nodes: [{name: a, labels: {disk: spinning}}, {name: b, labels: {disk: solid}}]\n"
+    (project / "nodes.yaml").write_text(nodes, encoding="utf-8")
+    manifest = deployment(nodeSelector={"disk": "soild"})
+    assert '"solid"' in fixed(afflint, project, manifest)
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    (project / "zlog.yaml").write_text(deployment("log", affinity=apart), encoding="utf-8")
+    assert fixed(afflint, project, manifest) == manifest
+
+
 def test_what_a_namespace_adds_is_not_edited(afflint: Afflint, project: Path) -> None:
     annotations = {"scheduler.alpha.kubernetes.io/node-selector": "rack=r1"}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "annotations": annotations}}

@@ -48,7 +48,7 @@ def unschedulable(view: ClusterView, target: Target) -> Iterator[CrossManifestMa
 
 
 def _smallest_edits(view: ClusterView, pod_source: PodSource) -> tuple[SymbolicEdit, ...]:
-    """Return the edits of the one smallest change of the manifest with which all replicas run, if a plan proves that there is one."""
+    """Return the edits of the one smallest change of the manifest with which all replicas run, if there is one."""
     change = view.smallest_edit(pod_source)
     if change is None:
         return ()

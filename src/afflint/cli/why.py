@@ -36,7 +36,8 @@ def why(args: WhyOptions) -> int:
     NAME is the name of a workload (web, shop/web, deployment/web) or of a pod. PATHS are manifests: files, folders, globs. Default: the
     current folder, unless the files of --nodes and --pods have workloads or pods. `kubectl afflint why NAME` asks the cluster.
 
-    Each change is proved: afflint schedules all workloads again with it. If another workload stays Pending then, the line says so.
+    Each change is tried: afflint schedules all workloads again with it, in several orders. A line says if it helps in some of these
+    only, or if another workload stays Pending then.
 
     Exits with 0 if all replicas run and survive the failure of each single node and zone, and with 1 otherwise.
     """

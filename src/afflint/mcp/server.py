@@ -152,7 +152,7 @@ class Tools:
         nodes: Nodes = _ALL,
         pods: Pods = _ALL,
     ) -> str:
-        """Explain why a workload or a pod does not run or survive a failure, and list the smallest changes that are proved to help."""
+        """Explain why a workload or a pod does not run or survive a failure, and list the smallest changes that help when tried."""
         options = [*self._files("--nodes", nodes), *self._files("--pods", pods)]
         result = self._runner.run("why", options, [name, *self._runner.inside(paths)])
         return bounded(result.output, "Name fewer paths.", result.notes)

@@ -67,6 +67,19 @@ class PlanInput(NamedTuple):
             inventory = scale_pools(inventory, self.pod_sources, self.classes).inventory
         return build_schedule(inventory, self.pod_sources)
 
+    def other_orders(self) -> list[PlanInput]:
+        """Return the same input in a few other orders: the workload last, first and in a reversed list; the last node wins ties in some."""
+        own, sources, nodes = self.pod_source, list(self.pod_sources), list(self.inventory.nodes)
+        others = [each for each in sources if each is not own]
+        last, first = [*others, own], [own, *others]
+        orders = [(last, nodes), (last, nodes[::-1]), (first, nodes), (sources[::-1], nodes[::-1]), (sources, nodes[::-1])]
+        found: dict[tuple[tuple[str, ...], bool], PlanInput] = {}
+        for listed, table in orders:
+            identity = tuple([each.key for each in listed]), table == nodes
+            found[identity] = self._replace(inventory=self.inventory._replace(nodes=table), pod_sources=listed)
+        found.pop((tuple([each.key for each in sources]), True), None)
+        return list(found.values())
+
     def changed(self, change: SmallChange) -> PlanInput:
         """Return the plan_input after a change. Raises EditError for an edit that does not apply."""
         inventory, pod_source = self.inventory, self.pod_source

@@ -1,7 +1,8 @@
-"""The smallest changes with which a workload runs, or survives single failures: each is proved by a whole plan with the change.
+"""The smallest changes with which a workload runs, or survives single failures: each is tried in a whole plan with the change.
 
-A plan is one legal schedule, as in `afflint place`. The search makes a bounded number of plans, the more the smaller they are, so that its
-result depends on its input only.
+A plan is one legal schedule, as in `afflint place`; what it shows is not a proof. So the changes that a report shows are tried in several
+orders of scheduling, and each says in how many of these it helps. The search makes a bounded number of plans, the more the smaller they
+are, so that its result depends on its input only.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ _MOST_PLANS, _FEWEST_PLANS, _MOST_WORK = 150, 10, 200_000
 """The number of plans, and how many objects all of them handle together."""
 _MOST_IN_PAIRS = 12
 """Pairs are tried if no single change solves the problem except another node, and if there are at most this many changes."""
+_SHOWN = 8
+"""As many remedies are tried in other orders."""
+_FEWEST_ORDERS = 2
 _ONE_POD = ("Pod", "VirtualMachine", "VirtualMachineInstance")
 
 
@@ -59,6 +63,10 @@ class Remedy(NamedTuple):
     solves: bool
     makes_pending: tuple[tuple[str, int], ...]
     """The other workloads that have more Pending pods then, with the number of these."""
+    orders: int = 1
+    """In how many orders of scheduling it was tried."""
+    helped: int = 1
+    """In how many of these it helps as much."""
 
     @property
     def size(self) -> int:
@@ -89,7 +97,10 @@ def find_remedies(plan_input: PlanInput, schedule: Schedule) -> Remedies:
 
 
 class SmallestEdit(NamedTuple):
-    """The edit of the manifest that is the one smallest change with which all pods run, None without one, and how many plans were made."""
+    """The edit of the manifest that is the one smallest change with which all pods run, None without one, and how many plans were made.
+
+    All pods run in each order of scheduling that was tried.
+    """
 
     change: SmallChange | None
     plans: int
@@ -103,8 +114,12 @@ def smallest_edit(plan_input: PlanInput, schedule: Schedule, most_plans: int) ->
     search = _RemedySearch(plan_input, schedule, most_plans)
     found = search.smallest()
     best = found[0] if len(found) == 1 else None
-    is_edit = best is not None and bool(best.changes[0].edits) and not best.makes_pending
-    return SmallestEdit(best.changes[0] if best is not None and is_edit else None, most_plans - search.left)
+    if best is not None and best.changes[0].edits and not best.makes_pending:
+        best = search.in_other_orders(best)
+        change = best.changes[0] if best.helped == best.orders else None
+    else:
+        change = None
+    return SmallestEdit(change, most_plans - search.left)
 
 
 def _plans(work: int) -> int:
@@ -168,7 +183,9 @@ class _RemedySearch:
                     break
                 tried += 1
                 solving += [each for each in self._tried(pair) if each.solves]
-        return Remedies(tuple(_in_order(solving or found)), tried, possible, bool(pairs))
+        ranked = _in_order(solving or found)
+        shown = [self.in_other_orders(each) if self.left > 0 or not number else each for number, each in enumerate(ranked[:_SHOWN])]
+        return Remedies((*_in_order(shown), *ranked[_SHOWN:]), tried, possible, bool(pairs))
 
     def smallest(self) -> list[Remedy]:
         """Return the smallest single changes that solve the problem: all changes of one size."""
@@ -202,21 +219,34 @@ class _RemedySearch:
 
     def _tried(self, changes: tuple[SmallChange, ...]) -> list[Remedy]:
         """Return the remedy that changes are, if a plan shows that they help."""
+        after = self._after(self.plan_input, changes)
+        if after is None:
+            return []
+        if after.replicas == 0 or after.trouble >= self.before.trouble:
+            return []
+        more = [(key, number - self.before.pending.get(key, 0)) for key, number in after.pending.items()]
+        worse = tuple([(key, number) for key, number in more if number > 0])
+        return [Remedy(changes, after.running, after.replicas, after.lost, after.passing, after.trouble == (0, 0), worse)]
+
+    def _after(self, plan_input: PlanInput, changes: Sequence[SmallChange]) -> Measured | None:
+        """Return what a plan with some changes shows; None if they do not apply."""
         self.left -= self.cost
-        plan_input = self.plan_input
         try:
             # An edit that removes an item of a list moves the later ones: these come first.
             for change in reversed(changes):
                 plan_input = plan_input.changed(change)
             schedule = plan_input.schedule()
         except (EditError, InventoryError):
-            return []
-        after = _measured(schedule, plan_input.key, failing=self.failing)
-        if after.replicas == 0 or after.trouble >= self.before.trouble:
-            return []
-        more = [(key, number - self.before.pending.get(key, 0)) for key, number in after.pending.items()]
-        worse = tuple([(key, number) for key, number in more if number > 0])
-        return [Remedy(changes, after.running, after.replicas, after.lost, after.passing, after.trouble == (0, 0), worse)]
+            return None
+        return _measured(schedule, plan_input.key, failing=self.failing)
+
+    def in_other_orders(self, remedy: Remedy) -> Remedy:
+        """Return a remedy with the number of orders in which it helps as much, as far as the number of plans allows."""
+        most = remedy.replicas - remedy.running, len(remedy.lost)
+        orders = self.plan_input.other_orders()[: max(_FEWEST_ORDERS, self.left // self.cost)]
+        found = [self._after(each, remedy.changes) for each in orders]
+        helped = sum(after is not None and after.trouble <= most for after in found)
+        return remedy._replace(orders=1 + len(orders), helped=1 + helped)
 
     # --- requests ------------------------------------------------------------------------------------------------------
 
@@ -248,5 +278,9 @@ class _RemedySearch:
 
 
 def _in_order(found: Iterable[Remedy]) -> Sequence[Remedy]:
-    """Return remedies that leave less trouble first, then those that cost other workloads nothing, then smaller ones."""
-    return sorted(found, key=lambda each: (each.replicas - each.running, len(each.lost), bool(each.makes_pending), each.size))
+    """Return remedies that leave less trouble first, then those that help in more orders, cost other workloads nothing, and are smaller."""
+
+    def rank(each: Remedy) -> tuple[int, int, int, bool, int]:
+        return each.replicas - each.running, len(each.lost), each.orders - each.helped, bool(each.makes_pending), each.size
+
+    return sorted(found, key=rank)

@@ -116,7 +116,7 @@ def _pods(plan: Plan, plan_input: PlanInput) -> list[tuple[str, Selected]]:
 def explain(plan: Plan, plan_input: PlanInput, pod: str = "", *, decidable: bool = True) -> Explanation:
     """Explain the workload of a plan_input in its plan, or one ``pod`` of it.
 
-    Without ``decidable``, its placement depends on something that the manifests do not contain: then no change is proved to help.
+    Without ``decidable``, its placement depends on something that the manifests do not contain: then no change is tried.
     """
     workload = next(each for each in plan.workloads if each.key == plan_input.key)
     schedule = plan_input.schedule()

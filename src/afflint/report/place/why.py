@@ -119,9 +119,12 @@ def remedy_lines(explanation: Explanation) -> Iterator[tuple[str, str]]:
     elif remedies.found and all(len(each.changes) > 1 for each in remedies.found):
         yield "", "no single change is enough; two together are:"
     for number, each in enumerate(remedies.found[:_REMEDIES], 1):
-        yield f"{number}. ", remedy_words(each, failing=explanation.runs)
+        yield f"{number}. ", remedy_words(each, remedies.found[0].orders, failing=explanation.runs)
     if len(remedies.found) > _REMEDIES:
         yield "", f"and {len(remedies.found) - _REMEDIES} more"
+    if remedies.found:
+        orders = remedies.found[0].orders
+        yield "", f"tried in {pluralize(orders, 'order')} of scheduling{'' if orders > 1 else ' only'}"
     yield from _plain(_end(explanation, remedies))
 
 
@@ -133,22 +136,25 @@ def _end(explanation: Explanation, remedies: Remedies) -> Iterator[str]:
     elif explanation.runs and all(each.survived or each.passing for each in explanation.failures.effects):
         yield "the recovery or the removal of the failed nodes: its controller replaces no pod before that"
     elif explanation.workload.unjudged:
-        yield "afflint does not know how the scheduler of these pods places them, so it proves no change"
+        yield "afflint does not know how the scheduler of these pods places them, so it tries no change"
     elif remedies.tried:
         yield "no single change helps" + (", and no pair of changes" if remedies.pairs else "")
     else:
         yield "afflint finds no change to try"
 
 
-def remedy_words(remedy: Remedy, *, failing: bool = False) -> str:
+def remedy_words(remedy: Remedy, orders: int = 1, *, failing: bool = False) -> str:
     """Return a remedy with what a plan shows about it: ``tolerate the taint `gpu:NoSchedule`: all 3 replicas run``.
 
-    With ``failing`` the replicas run without it, and it is about failures.
+    ``orders`` is the number of orders in which other remedies were tried. With ``failing`` the replicas run without it, and it is about
+    failures.
     """
     effects = _survival(remedy) if failing else [_running(remedy)]
     worse = [
         f"{pluralize(number, 'pod')} of {key} {'stays' if number == 1 else 'stay'} Pending instead" for key, number in remedy.makes_pending
     ]
+    if remedy.helped < remedy.orders or remedy.orders < orders:
+        effects = [f"{effects[0]} in {remedy.helped} of {pluralize(remedy.orders, 'order')} of scheduling", *effects[1:]]
     return f"{' and '.join([change.text for change in remedy.changes])}: {', but '.join([*effects, *worse])}"
 
 
@@ -205,6 +211,7 @@ def _plain_remedy(remedy: Remedy) -> dict[str, Any]:
     return {
         "changes": [{"text": each.text, "changes": "manifest" if each.edits or each.replicas else "nodes"} for each in remedy.changes],
         "solves": remedy.solves,
+        "orders": {"tried": remedy.orders, "helped": remedy.helped},
         "running": remedy.running,
         "replicas": remedy.replicas,
         "notSurvived": [each.what for each in remedy.lost],
