@@ -132,7 +132,8 @@ def test_a_constraint_on_domains_becomes_a_preference(afflint: Afflint, project:
     spread = {"maxSkew": 1, "minDomains": 3, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}
     spread["labelSelector"] = {"matchLabels": {"app": "web"}}
     (project / "web.yaml").write_text(deployment(replicas=3, topologySpreadConstraints=[spread]), encoding="utf-8")
-    assert changes(answer(afflint, "web"))[0] == "set `whenUnsatisfiable: ScheduleAnyway` in the spread constraint over zones"
+    assert changes(answer(afflint, "web"))[0] == "lower `minDomains` from 3 to 2 in the spread constraint over zones"
+    assert "set `whenUnsatisfiable: ScheduleAnyway` in the spread constraint over zones" in changes(answer(afflint, "web"))
 
 
 def test_a_request_is_lowered_to_the_largest_that_fits(afflint: Afflint, project: Path) -> None:
@@ -167,6 +168,45 @@ def test_a_change_that_costs_another_workload_its_node_says_so(afflint: Afflint,
     first = answer(afflint, "web")["remedies"][0]
     assert first["makesPending"] == []
     assert first["changes"][0]["changes"] == "nodes"
+
+
+def spread(**fields: Any) -> dict[str, Any]:
+    own = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+    return {**own, "whenUnsatisfiable": "DoNotSchedule", **fields}
+
+
+def test_a_change_that_the_api_server_rejects_is_not_proposed(afflint: Afflint, project: Path) -> None:
+    """Two constraints with the same key and action are a duplicate."""
+    (project / "nodes.yaml").write_text("nodes: [{name: one, labels: {topology.kubernetes.io/zone: a}}]\n", encoding="utf-8")
+    soft = spread(whenUnsatisfiable="ScheduleAnyway")
+    for constraints, proposed in (([spread(minDomains=2)], True), ([spread(minDomains=2), soft], False)):
+        (project / "web.yaml").write_text(deployment(replicas=3, topologySpreadConstraints=constraints), encoding="utf-8")
+        found = changes(answer(afflint, "web"))
+        assert any("ScheduleAnyway" in each for each in found) == proposed
+        assert found[:2] == [
+            "lower `minDomains` from 2 to 1 in the spread constraint over zones",
+            "raise `maxSkew` from 1 to 3 in the spread constraint over zones",
+        ]
+
+
+def test_the_smallest_larger_max_skew_is_proposed_once(afflint: Afflint, project: Path) -> None:
+    """Zone b has one node, which is cordoned; with maxSkew 2 the other zone takes both pods."""
+    nodes = "nodes: [{name: one, labels: {topology.kubernetes.io/zone: a}}, {name: two, labels: {topology.kubernetes.io/zone: b}}]\n"
+    (project / "nodes.yaml").write_text(nodes.replace("b}}", "b}, unschedulable: true}"), encoding="utf-8")
+    (project / "web.yaml").write_text(deployment(replicas=2, topologySpreadConstraints=[spread()]), encoding="utf-8")
+    raised = [each for each in changes(answer(afflint, "web")) if "maxSkew" in each]
+    assert raised == ["raise `maxSkew` from 1 to 2 in the spread constraint over zones"]
+
+
+def test_check_counts_as_fixable_what_the_fix_changes(afflint: Afflint, project: Path) -> None:
+    (project / "nodes.yaml").write_text("nodes: [{name: one, labels: {topology.kubernetes.io/zone: a}}]\n", encoding="utf-8")
+    constraints = [spread(minDomains=2), spread(whenUnsatisfiable="ScheduleAnyway")]
+    manifest = deployment(replicas=3, topologySpreadConstraints=constraints)
+    (project / "web.yaml").write_text(manifest, encoding="utf-8")
+    select = ("--select", "too-few-domains,min-domains-unreachable", "--no-cache")
+    assert "fixable" not in afflint("check", *select).out
+    afflint("check", *select, "--fix", "--unsafe-fixes")
+    assert (project / "web.yaml").read_text(encoding="utf-8") == manifest
 
 
 SMALL_AND_LARGE = """\

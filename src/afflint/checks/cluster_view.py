@@ -30,7 +30,7 @@ from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules
 
 if TYPE_CHECKING:
-    from afflint.placement.changes import SmallChange
+    from afflint.placement.changes import Rejections, SmallChange
 
 AS_ORDERED = "in this example placement"
 """How messages refer to the placement in the order of the manifests; another order may have another result."""
@@ -125,7 +125,7 @@ class ClusterView:
     def _start(self) -> Start:
         return start(self.simulation_input.inventory, self.pod_sources)
 
-    def smallest_edit(self, pod_source: PodSource) -> SmallChange | None:
+    def smallest_edit(self, pod_source: PodSource, rejections: Rejections | None = None) -> SmallChange | None:
         """Return the edit of a manifest that is the one smallest change with which all pods of a workload run; None without one.
 
         Only the first few workloads are examined: each takes some plans.
@@ -135,7 +135,7 @@ class ClusterView:
         from afflint.placement.changes import PlanInput
         from afflint.placement.remedies import smallest_edit
 
-        plan_input = PlanInput(self.simulation_input.inventory, self.pod_sources, pod_source.key)
+        plan_input = PlanInput(self.simulation_input.inventory, self.pod_sources, pod_source.key, rejections=rejections)
         found = smallest_edit(plan_input, self.schedule, min(self._plans_left, _MOST_WORK // max(plan_input.work, 1)))
         self._edits_left -= 1
         self._plans_left -= found.plans

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from afflint.admission.pod_admission import given_labels
@@ -43,13 +44,15 @@ def unschedulable(view: ClusterView, target: Target) -> Iterator[CrossManifestMa
             message,
             severity="warning" if unsure else None,
             related=_namespace_places(view, found.pod_source),
-            edits=() if found.assumes_complete else _smallest_edits(view, found.pod_source),
+            edits=() if found.assumes_complete else _smallest_edits(view, found.pod_source, target),
         )
 
 
-def _smallest_edits(view: ClusterView, pod_source: PodSource) -> tuple[SymbolicEdit, ...]:
+def _smallest_edits(view: ClusterView, pod_source: PodSource, target: Target) -> tuple[SymbolicEdit, ...]:
     """Return the edits of the one smallest change of the manifest with which all replicas run, if there is one."""
-    change = view.smallest_edit(pod_source)
+    from afflint.checks.admission.pod_specs import rejections
+
+    change = view.smallest_edit(pod_source, partial(rejections, target=target))
     if change is None:
         return ()
     pods = view.pods_of(pod_source)
@@ -75,11 +78,11 @@ def _fits_nowhere(replicas: int, nodes: int) -> str:
     return f"none of the {replicas} replicas fits {f'any of the {nodes} nodes' if nodes > 1 else 'the only node'}"
 
 
-def too_few_domains(view: ClusterView) -> Iterator[CrossManifestMatch]:
+def too_few_domains(view: ClusterView, target: Target) -> Iterator[CrossManifestMatch]:
     """Report workloads with more replicas than domains that accept them."""
     for found in proofs.too_few_domains(view.survey):
         match = few_domains(view.pods_of(found.pod_source), found, proofs.domain_count(found))
-        edits = () if found.pod_source.kind in _FINITE else _smallest_edits(view, found.pod_source)
+        edits = () if found.pod_source.kind in _FINITE else _smallest_edits(view, found.pod_source, target)
         yield match._replace(match=match.match._replace(edits=edits)) if edits else match
     for found in proofs.too_few_domains_at_most(view.survey):
         yield few_domains_at_most(view.pods_of(found.pod_source), found, proofs.domain_count(found))

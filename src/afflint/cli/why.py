@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
@@ -41,6 +42,7 @@ def why(args: WhyOptions) -> int:
 
     Exits with 0 if all replicas run and survive the failure of each single node and zone, and with 1 otherwise.
     """
+    from afflint.checks.admission.pod_specs import rejections
     from afflint.placement.changes import PlanInput
     from afflint.placement.planner import make_plan
     from afflint.placement.why import explain, selected_workload
@@ -61,7 +63,7 @@ def why(args: WhyOptions) -> int:
     notes = [line[0].lower() + line[1:].removesuffix(".") for line in lines]
     left_out = [RESOURCES_LEFT_OUT] if args.no_resources else []
     plan = plan._replace(notes=(*notes, *inputs.notes, *plan.notes, *left_out), coverage=inputs.coverage, also_read=inputs.also_read)
-    plan_input = PlanInput(found.inventory, found.pod_sources, "", inputs.classes)
+    plan_input = PlanInput(found.inventory, found.pod_sources, "", inputs.classes, partial(rejections, target=inputs.target))
     chosen = selected_workload(plan, plan_input, name)
     explanation = explain(plan, plan_input._replace(key=chosen.key), chosen.pod, decidable=chosen.key not in found.undecidable)
     if inputs.problems:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,12 @@ class SmallChange(NamedTuple):
     edits: tuple[Single, ...] = ()
     replicas: int | None = None
     nodes: tuple[Node, ...] = ()
+    field: str = ""
+    """The setting that this is one value for: the first value that solves the problem is enough."""
+
+
+Rejections = Callable[[Mapping[str, Any], Mapping[str, str]], Collection[object]]
+"""What the API server rejects in a pod spec with labels."""
 
 
 class PlanInput(NamedTuple):
@@ -43,6 +49,8 @@ class PlanInput(NamedTuple):
     pod_sources: Sequence[PodSource]
     key: str
     classes: Sequence[NodeClass] = ()
+    rejections: Rejections | None = None
+    """With it, changes that the API server rejects are left out."""
 
     @property
     def pod_source(self) -> PodSource:
@@ -66,6 +74,13 @@ class PlanInput(NamedTuple):
         if self.classes:
             inventory = scale_pools(inventory, self.pod_sources, self.classes).inventory
         return build_schedule(inventory, self.pod_sources)
+
+    def accepts(self, changed: PlanInput) -> bool:
+        """Return whether the API server rejects nothing in the changed pod spec that it does not reject in this one."""
+        if self.rejections is None or changed.spec == self.spec:
+            return True
+        labels = self.pod_source.labels
+        return set(self.rejections(changed.spec, labels)) <= set(self.rejections(self.spec, labels))
 
     def other_orders(self) -> list[PlanInput]:
         """Return the same input in a few other orders: the workload last, first and in a reversed list; the last node wins ties in some."""

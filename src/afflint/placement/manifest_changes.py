@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from afflint.constraints.nodes import parse_node_constraints
-from afflint.constraints.pods import SOFT, parse_pod_constraints
+from afflint.constraints.pods import SOFT, TopologySpreadConstraint, parse_pod_constraints
 from afflint.findings.edits import Insert, Remove, Rename, Replace
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.findings.similarity import is_likely_typo
-from afflint.kube.constraints import PREFERRED, Constraints, constraints_of
+from afflint.kube.constraints import PREFERRED, ConstraintItem, Constraints, constraints_of
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, suggested_label
 from afflint.kube.quantities import Quantity, parse_quantity
 from afflint.kube.selectors import Malformed, Requirement, Selector, describe_briefly, first_unmet
@@ -29,6 +29,8 @@ from afflint.yaml.document import list_at, map_at, text_at
 _CONDITIONS = "node.kubernetes.io/"
 """The prefix of taints that say what is wrong with a node: a toleration would not make it work."""
 _WEIGHT = 100
+_MOST_VALUES = 3
+"""How many other values of one number are tried."""
 
 
 def manifest_changes(spec: Mapping[str, Any], nodes: Sequence[Node]) -> Iterator[SmallChange]:
@@ -171,6 +173,7 @@ def _pod_changes(constraints: Constraints, spec: Mapping[str, Any], nodes: Seque
             policy = "nodeTaintsPolicy"
             edit = Replace((*item.path, policy), "Honor") if policy in item.data else Insert(item.path, policy, "Honor")
             yield SmallChange(f"add `nodeTaintsPolicy: Honor` to {over}", SETTING, POD_TOPOLOGY_SPREAD, (edit,))
+        yield from _looser_spreads(item, spread, over, nodes)
         # The API server rejects minDomains in such a constraint.
         rest = (Remove((*item.path, "minDomains")),) if "minDomains" in item.data else ()
         edits = (Replace((*item.path, "whenUnsatisfiable"), SOFT), *rest)
@@ -181,6 +184,22 @@ def _pod_changes(constraints: Constraints, spec: Mapping[str, Any], nodes: Seque
             preferred = Insert(at, len(list_at(spec, *at)), {"weight": _WEIGHT, "podAffinityTerm": found.data})
             text = f"make the {term.name} over {_domains(term.topology_key)} preferred"
             yield SmallChange(text, PREFERENCE, INTER_POD_AFFINITY, (preferred, Remove(found.path, prune=True)))
+
+
+def _looser_spreads(item: ConstraintItem, spread: TopologySpreadConstraint, over: str, nodes: Sequence[Node]) -> Iterator[SmallChange]:
+    """Yield smaller values of minDomains and larger ones of maxSkew, those next to the present one first."""
+    least, skew = item.data.get("minDomains"), item.data.get("maxSkew")
+    domains = len({node.labels[spread.topology_key] for node in nodes if spread.topology_key in node.labels})
+    if type(least) is int:
+        for value in range(min(least - 1, domains), 0, -1)[:_MOST_VALUES]:
+            edit = Replace((*item.path, "minDomains"), value)
+            text = f"lower `minDomains` from {least} to {value} in {over}"
+            yield SmallChange(text, SETTING, POD_TOPOLOGY_SPREAD, (edit,), field=f"minDomains {item.path}")
+    if type(skew) is int:
+        for value in range(skew + 1, skew + 1 + _MOST_VALUES):
+            text = f"raise `maxSkew` from {skew} to {value} in {over}"
+            edit = Replace((*item.path, "maxSkew"), value)
+            yield SmallChange(text, SETTING, POD_TOPOLOGY_SPREAD, (edit,), field=f"maxSkew {item.path}")
 
 
 def _domains(key: str) -> str:

@@ -161,11 +161,16 @@ class _RemedySearch:
             return Remedies()
         changes = self._changes()
         tried, found = 0, list[Remedy]()
+        solved: set[str] = set()
         for change in changes:
             if self.left <= 0:
                 break
             tried += 1
-            found += self._tried((change,))
+            if change.field in solved:
+                continue
+            remedies = self._tried((change,))
+            found += remedies
+            solved.update([change.field for each in remedies if each.solves and change.field])
         resources = [each for each in self._lower_requests() if self.left > 0]
         for request in resources:
             found += self._lowered(request)
@@ -197,7 +202,8 @@ class _RemedySearch:
                 break
             if self.left <= 0:
                 return []
-            found += [each for each in self._tried((change,)) if each.solves]
+            if not any(change.field and change.field == each.changes[0].field for each in found):
+                found += [each for each in self._tried((change,)) if each.solves]
         return found
 
     def _changes(self) -> list[SmallChange]:
@@ -235,6 +241,8 @@ class _RemedySearch:
             # An edit that removes an item of a list moves the later ones: these come first.
             for change in reversed(changes):
                 plan_input = plan_input.changed(change)
+            if not self.plan_input.accepts(plan_input):
+                return None
             schedule = plan_input.schedule()
         except (EditError, InventoryError):
             return None

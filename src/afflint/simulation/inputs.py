@@ -79,6 +79,8 @@ class PlaceInputs(NamedTuple):
     """All node pools that the files declare, those of other clusters, too, if the caller asked for further objects."""
     objects: tuple[Mapping[str, Any], ...] = ()
     """The objects of the kinds that the caller asked for."""
+    target: Target = Target()
+    """The versions that the manifests are for."""
     manifest_files: int = 0
     """How many files have manifests, besides the node files and those of running pods."""
     also_read: tuple[str, ...] = ()
@@ -241,7 +243,8 @@ class _PlaceReading:
             *self._notes(manifest_index, names.__getitem__),
         )
         empty = tuple([names[file] for file, result in self._results.items() if is_empty(result)])
-        read = PlaceInputs(simulation_input, tuple(problems), names, notes, empty, classes, manifest_files=self._manifest_files())
+        read = PlaceInputs(simulation_input, tuple(problems), names, notes, empty, classes, target=self._settings.target)
+        read = read._replace(manifest_files=self._manifest_files())
         return self._with_objects(self._with_coverage(read))
 
     def _workloads(self) -> tuple[ManifestIndex, RunningPods, list[Pods]]:
