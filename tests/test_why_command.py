@@ -209,6 +209,34 @@ def test_check_counts_as_fixable_what_the_fix_changes(afflint: Afflint, project:
     assert (project / "web.yaml").read_text(encoding="utf-8") == manifest
 
 
+@pytest.mark.parametrize(
+    ("taint", "end"),
+    [
+        ("kubevirt.io/drain=draining:NoSchedule", "it takes pods again when the maintenance ends"),
+        ("ToBeDeletedByClusterAutoscaler=1:NoSchedule", "the autoscaler is about to remove it"),
+        ("DeletionCandidateOfClusterAutoscaler=1:NoSchedule", "the autoscaler is about to remove it"),
+        ("karpenter.sh/disrupted:NoSchedule", "the autoscaler is about to remove it"),
+        ("medik8s.io/remediation=self-node-remediation:NoExecute", "it takes pods again when the remediation ends"),
+        ("node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule", "when the cloud controller has initialized it"),
+        ("node.cilium.io/agent-not-ready:NoExecute", "it takes pods again when its agent is ready"),
+        ("ebs.csi.aws.com/agent-not-ready:NoExecute", "it takes pods again when its agent is ready"),
+        ("node.kubernetes.io/disk-pressure:NoSchedule", "it takes pods again when this condition ends"),
+    ],
+)
+def test_a_taint_that_says_what_is_wrong_with_a_node_is_not_tolerated(afflint: Afflint, project: Path, taint: str, end: str) -> None:
+    (project / "nodes.yaml").write_text(f'nodes: [{{name: one, taints: ["{taint}"]}}]\n', encoding="utf-8")
+    (project / "web.yaml").write_text(deployment(), encoding="utf-8")
+    found = answer(afflint, "web")
+    assert changes(found) == ["add a node like `one`"]
+    assert end in " ".join(afflint("why", "web").out.split())
+
+
+def test_a_taint_that_users_set_may_be_tolerated(afflint: Afflint, project: Path) -> None:
+    (project / "nodes.yaml").write_text('nodes: [{name: one, taints: ["dedicated=drain:NoSchedule"]}]\n', encoding="utf-8")
+    (project / "web.yaml").write_text(deployment(), encoding="utf-8")
+    assert changes(answer(afflint, "web"))[0] == "tolerate the taint `dedicated=drain:NoSchedule`"
+
+
 SMALL_AND_LARGE = """\
 nodes:
   - {name: large, labels: {topology.kubernetes.io/zone: a}, allocatable: {cpu: "8", memory: 8Gi, pods: "110"}}

@@ -40,6 +40,37 @@ UNREACHABLE = Taint("node.kubernetes.io/unreachable", "", "NoExecute")
 UNREACHABLE_NO_SCHEDULE = UNREACHABLE._replace(effect="NoSchedule")
 """The taint that an unreachable node gets first, which prevents new pods from being scheduled on it."""
 NOT_READY = "node.kubernetes.io/not-ready"
+_REMOVED_SOON = "the autoscaler is about to remove it"
+_CONDITIONS = {
+    "kubevirt.io/drain": "it takes pods again when the maintenance ends",
+    "ToBeDeletedByClusterAutoscaler": _REMOVED_SOON,
+    "DeletionCandidateOfClusterAutoscaler": _REMOVED_SOON,
+    "karpenter.sh/disrupted": _REMOVED_SOON,
+    "karpenter.sh/disruption": _REMOVED_SOON,
+    "medik8s.io/remediation": "it takes pods again when the remediation ends",
+    "node.kubernetes.io/unschedulable": "it takes pods again when it is uncordoned",
+    "node.kubernetes.io/out-of-service": "it takes pods again when an administrator removes the taint",
+    "node.cloudprovider.kubernetes.io/shutdown": "it takes pods again when its machine runs",
+}
+"""The taints that say what is wrong with a node, with when it takes pods again.
+
+Autoscalers: cluster-autoscaler `taints.go`, karpenter `taints.go`; medik8s.io: self-node-remediation; KubeVirt: `node-drainer`.
+"""
+_CONDITION_GROUPS = {
+    "node.kubernetes.io/": "it takes pods again when this condition ends",
+    "node.cloudprovider.kubernetes.io/": "it takes pods again when the cloud controller has initialized it",
+}
+_AGENT_NOT_READY = "/agent-not-ready"
+
+
+def condition_end(key: str) -> str:
+    """Return when a node with a taint that says what is wrong with it takes pods again; empty for other taints.
+
+    A toleration would not make such a node work.
+    """
+    if key.endswith(_AGENT_NOT_READY):
+        return "it takes pods again when its agent is ready"
+    return _CONDITIONS.get(key) or next((words for start, words in _CONDITION_GROUPS.items() if key.startswith(start)), "")
 
 
 def compares_values(version: tuple[int, int], feature_gates: Collection[str]) -> bool:

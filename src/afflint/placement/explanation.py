@@ -7,7 +7,7 @@ from afflint.findings.phrases import join_words
 from afflint.kube.node_labels import ZONE
 from afflint.kube.quantities import Quantity
 from afflint.kube.selectors import Selector, describe_briefly
-from afflint.kube.taints import first_untolerated
+from afflint.kube.taints import condition_end, first_untolerated
 from afflint.placement.failures import Disruption, failures
 from afflint.placement.node_changes import is_control_plane
 from afflint.placement.plan import Outcome
@@ -15,6 +15,7 @@ from afflint.placement.rejections import Rejections, kind_of_domain, port_words
 from afflint.placement.scenarios import scenarios_of
 from afflint.placement.schedule import PlacedWorkload, Schedule
 from afflint.placement.schedule_index import ScheduleIndex
+from afflint.scheduler.node_fit import TAINT_TOLERATION
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, Term, parsed_terms
 from afflint.scheduler.requests import CPU, MEMORY, PODS
@@ -79,6 +80,9 @@ def reasons(schedule: Schedule, placed: PlacedWorkload, pod: Pod) -> list[Reason
         group = phrase.singular, phrase.plural, is_control_plane(table.nodes[table.numbers[node]])
         groups.setdefault(group, []).append(node)
         examples.setdefault(group, "" if phrase.one in phrase.singular else phrase.one)
+        taint = first_untolerated(table.nodes[table.numbers[node]].taints, pod.rules.tolerations) if plugin == TAINT_TOLERATION else None
+        if taint is not None and (end := condition_end(taint.key)):
+            examples[group] = end
     ordered = sorted(groups.items(), key=lambda each: (each[0][2], -len(each[1]), each[0]))
     return [
         Reason(singular if len(nodes) == 1 else plural, tuple(nodes), plane, examples[singular, plural, plane])

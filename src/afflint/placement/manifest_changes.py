@@ -16,7 +16,7 @@ from afflint.kube.constraints import PREFERRED, ConstraintItem, Constraints, con
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, suggested_label
 from afflint.kube.quantities import Quantity, parse_quantity
 from afflint.kube.selectors import Malformed, Requirement, Selector, describe_briefly, first_unmet
-from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, parse_tolerations, tolerated, tolerates
+from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, condition_end, parse_tolerations, tolerated, tolerates
 from afflint.placement.changes import CORRECTION, PREFERENCE, REMOVAL, REQUEST, SETTING, TOLERATION, SmallChange
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_fit import NODE_AFFINITY, TAINT_TOLERATION
@@ -26,8 +26,6 @@ from afflint.scheduler.requests import CPU, MEMORY
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 from afflint.yaml.document import list_at, map_at, text_at
 
-_CONDITIONS = "node.kubernetes.io/"
-"""The prefix of taints that say what is wrong with a node: a toleration would not make it work."""
 _WEIGHT = 100
 _MOST_VALUES = 3
 """How many other values of one number are tried."""
@@ -126,7 +124,7 @@ def _toleration_changes(spec: Mapping[str, Any], nodes: Sequence[Node]) -> Itera
         return
     taints = dict.fromkeys(taint for node in nodes for taint in node.taints if taint.effect in BLOCKING_EFFECTS)
     for taint in taints:
-        if taint.key in (CONTROL_PLANE, MASTER) or taint.key.startswith(_CONDITIONS) or tolerated(taint, tolerations):
+        if taint.key in (CONTROL_PLANE, MASTER) or condition_end(taint.key) or tolerated(taint, tolerations):
             continue
         shown = f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
         yield from _corrected_tolerations(taint, shown, tolerations)

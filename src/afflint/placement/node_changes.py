@@ -11,7 +11,7 @@ from afflint.findings.phrases import join_words, quoted
 from afflint.kube.constraints import constraints_of
 from afflint.kube.node_labels import CONTROL_PLANE, HOSTNAME, MASTER, ZONE, is_machine_made, is_set_by_components
 from afflint.kube.selectors import Malformed, Requirement, is_met
-from afflint.kube.taints import BLOCKING_EFFECTS, Toleration, parse_tolerations, tolerated
+from afflint.kube.taints import BLOCKING_EFFECTS, Toleration, condition_end, parse_tolerations, tolerated
 from afflint.placement.changes import CORRECTION, LABEL, NEW_NODE, SmallChange
 from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE
 from afflint.scheduler.nodes import Node
@@ -119,6 +119,8 @@ def _new_nodes(workers: Sequence[Node], alternatives: Sequence[Alternative], tol
 
 def _like(base: Node, zone: str, alternatives: Sequence[Alternative], tolerations: Sequence[Toleration]) -> Iterator[_NewNode]:
     """Yield the nodes like another in a zone that the pods may use."""
+    # A new node has nothing wrong with it.
+    base = base._replace(taints=tuple([taint for taint in base.taints if not condition_end(taint.key)]))
     untainted = any(taint.effect in BLOCKING_EFFECTS and not tolerated(taint, tolerations) for taint in base.taints)
     placed = base._replace(labels={**base.labels, **({ZONE: zone} if zone else {})})
     for alternative in alternatives:
