@@ -87,3 +87,78 @@ spec:
     assert check("a.yaml").lines == [
         "a.yaml:15:19: error a toleration does not support the operator `Exist`; did you mean `Exists`? [unknown-operator]"
     ]
+
+
+WRONG = "tolerations: [{key: a, operator: Is}]\n"
+SUITE = f"""\
+suite: web
+tests:
+- it: passes tolerations on
+  set: {{{WRONG.strip()}}}
+  asserts:
+  - equal: {{path: spec.template.spec.tolerations, value: [{{key: a, operator: Is}}]}}
+"""
+SCHEMA = """\
+type: object
+properties:
+  nodeSelector: {type: object, description: Labels that nodes must have.}
+  affinity: {nodeAffinity: {type: object}}
+"""
+RECORDED = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a, uid: 3c1f7a52-0d0f-4d4b-9a8e-0b6f1c2d3e4f}
+spec: {tolerations: [{key: a, operator: Is}]}
+"""
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {tolerations: [{key: a, operator: Is}]}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("web/tests/tolerations_test.yaml", SUITE, "test suite of helm-unittest"),
+        ("web/tests/values-test.yaml", SUITE.replace("suite: web\n", ""), "test suite of helm-unittest"),
+        ("web/values.schema.yaml", SCHEMA, "JSON schema"),
+        ("web/values.schema.yaml", "$schema: http://json-schema.org/draft-07/schema#\nnodeSelector: {a b: c d}\n", "JSON schema"),
+        ("pods.json", '{"$schema": "https://json-schema.org/draft/2020-12/schema", "kind": "Pod"}', "JSON schema"),
+        ("roles/k8s/molecule/default/pod.yaml", POD, "scenario of Molecule"),
+        ("pkg/testdata/golden/pod.yaml", POD, "golden file of a test"),
+        ("pkg/render/pod.golden.yaml", POD, "golden file of a test"),
+        ("pkg/testdata/pods/a.yaml", RECORDED, "recorded output in test data"),
+        ("tests/data/pods.yaml", RECORDED, "recorded output in test data"),
+        ("tests/data/rendered.yaml", f"---\n# Source: web/templates/pod.yaml\n{POD}", "recorded output in test data"),
+    ],
+)
+def test_a_file_of_a_test_or_a_schema_is_neither_a_manifest_nor_values(
+    write: Callable[[str, str], None], report: Report, name: str, text: str, reason: str
+) -> None:
+    write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n")
+    write("roles/k8s/molecule/default/molecule.yml", "driver: {name: default}\n")
+    write(name, text)
+    assert f"{reason}." in " ".join(report("-v"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("web/values-test.yaml", f"tests:\n  asserts: []\n{WRONG}"),
+        ("web/values-object.yaml", f"type: object\nproperties: {{a: 1}}\n{WRONG}"),
+        ("pkg/testdata/pod.yaml", POD),
+        ("golden/pod.yaml", POD),
+        ("molecule/pod.yaml", POD),
+        ("recorded.yaml", RECORDED),
+        ("crd.yaml", f"{POD}type: object\nproperties:\n  a: {{}}\n"),
+    ],
+)
+def test_other_files_are_read(write: Callable[[str, str], None], check: Any, name: str, text: str) -> None:
+    write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n")
+    write(name, text)
+    assert any("[unknown-operator]" in line for line in check(".").lines)
+
+
+@pytest.mark.parametrize("name", ["pkg/testdata/golden/pod.yaml", "molecule/default/pod.yaml", "tests/data/pod.yaml"])
+def test_a_file_or_a_folder_that_the_user_names_is_read(write: Callable[[str, str], None], check: Any, name: str) -> None:
+    write("molecule/default/molecule.yml", "driver: {name: default}\n")
+    write(name, RECORDED)
+    assert check(".").lines == []
+    assert check(name).lines == check(str(Path(name).parent)).lines != []

@@ -19,7 +19,7 @@ from afflint.pipeline.mapping import result_of
 from afflint.pipeline.reduce_step import Reduction
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.source.kustomizations import Kustomizations
-from afflint.source.sources import SKIPPED_FOLDERS, Source, is_in_chart, relative
+from afflint.source.sources import SKIPPED_FOLDERS, Source, is_in_chart, relative, role_below
 
 if TYPE_CHECKING:
     from afflint.index.mutating_policies import MutatingPolicy
@@ -107,7 +107,8 @@ class Project:
 
     def checked(self, buffer: EditorBuffer, cache: DocumentCache | None = None) -> EditorBuffer:
         """Return a buffer with its result of the map step. ``cache`` has the results for single documents of earlier versions."""
-        source = Source(relative(buffer.path, self.folder), buffer.path, buffer.data, values=is_in_chart(buffer.path))
+        role = role_below(buffer.path, self.folder)
+        source = Source(relative(buffer.path, self.folder), buffer.path, buffer.data, values=is_in_chart(buffer.path), role=role)
         return buffer._replace(settings=self.settings, result=result_of(self._checker, source, cache))
 
     @property

@@ -185,7 +185,7 @@ class Checker:
 
         ``kept`` has the results of its unchanged documents.
         """
-        reason = reason_to_skip(data)
+        reason = reason_to_skip(name, data)
         if reason:
             return FileResult(skipped=reason)
         try:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from afflint.findings.codec import Codec, PlainError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.map_step import FileResult, MapSettings
+from afflint.source.skipped_files import role_in
 from afflint.source.sources import is_template
 from afflint.yaml.prefilter import in_template_folder, is_values_file
 
@@ -70,9 +71,9 @@ class Keys:
 
     def key(self, name: str, content: bytes) -> bytes:
         """Return the key of the result of a file with this name and this checksum."""
-        # Only this property of the name affects the result, see `Checker.check`.
+        # Only these properties of the name affect the result, see `Checker.check`.
         kind = b"l" if is_template(name) else b"t" if in_template_folder(name) else b"v" if is_values_file(name) else b"f"
-        return blake2b(kind + content, digest_size=KEY_SIZE, key=self._settings).digest()
+        return blake2b(role_in(name).encode() + kind + content, digest_size=KEY_SIZE, key=self._settings).digest()
 
     @property
     def settings(self) -> str:

@@ -1,11 +1,13 @@
-"""Recognises files that contain neither manifests nor values, whatever their name is: what tools have encrypted.
+"""Recognises files that contain neither manifests nor values: encrypted files, test suites, schemas, and what tests compare results with.
 
-A file that is not recognised here is read as YAML. A recogniser is therefore for a format that no manifest has.
+A file that is not recognised here is read as YAML. A recogniser is therefore for a format that no manifest has. Files of tests are
+recognised by their folders, too, but only those below a folder that the user names: a file or a folder that the user names is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -19,8 +21,15 @@ class Recognizer(NamedTuple):
     matches: Callable[[bytes], bool]
 
 
-def reason_to_skip(data: bytes) -> str:
-    """Return what a file is instead of manifests or values, such as ``encrypted by git-crypt``; "" for a file to read."""
+def reason_to_skip(name: str, data: bytes) -> str:
+    """Return what a file is instead of manifests or values, such as ``encrypted by git-crypt``; "" for a file to read.
+
+    ``name`` begins with the role of the file in tests, if it has one.
+    """
+    if name.startswith("<"):
+        role = role_in(name)
+        if role in _ROLES or (role == TEST_DATA and re.search(_RECORDED, data) is not None):
+            return _ROLES.get(role, "recorded output in test data")
     for beginning, reason in _BEGINNINGS.items():
         if data.startswith(beginning):
             return reason
@@ -86,5 +95,67 @@ def _texts_in(data: Any) -> Iterator[str]:
             yield str(here)
 
 
-_RECOGNIZERS = (Recognizer(f"{_ENCRYPTED} by SOPS", b"ENC[AES256_GCM,", _is_sops),)
+def _is_suite(data: bytes) -> bool:
+    """Return whether a file is a suite of helm-unittest: tests with assertions."""
+    return (
+        re.search(rb"(?m)^tests:", data) is not None and re.search(rb"(?m)^(?:suite:|[ \t-]+it:)", data) is not None and not _has_kind(data)
+    )
+
+
+def _is_json_schema(data: bytes) -> bool:
+    """Return whether a file is a JSON schema, in JSON or in YAML: it names the standard, or describes the properties of an object."""
+    if data.lstrip()[:1] == b"{":
+        return (
+            re.match(rb"\s*\{\s*(?:\"\$(?:id|comment)\"\s*:\s*\"[^\"]*\"\s*,\s*)*\"\$schema\"\s*:\s*\"https?://json-schema\.org/", data)
+            is not None
+        )
+    named = re.search(rb"(?m)^[\"']?\$schema[\"']?:[ \t]+\S*json-schema\.org/", data)
+    described = re.search(rb"(?m)^type:[ \t]+[\"']?object\b", data) and re.search(rb"(?m)^properties:[ \t\r]*$", data)
+    return bool(named or described) and not _has_kind(data)
+
+
+def _has_kind(data: bytes) -> bool:
+    return data.startswith((b"kind:", b"apiVersion:")) or b"\nkind:" in data or b"\napiVersion:" in data
+
+
+_RECOGNIZERS = (
+    Recognizer(f"{_ENCRYPTED} by SOPS", b"ENC[AES256_GCM,", _is_sops),
+    Recognizer("test suite of helm-unittest", b"asserts:", _is_suite),
+    Recognizer("JSON schema", b"json-schema.org/", _is_json_schema),
+    Recognizer("JSON schema", b"\nproperties:", _is_json_schema),
+)
 """What files are that can be recognised only by more of their text."""
+
+
+# What files are by their folders.
+
+MOLECULE, GOLDEN, TEST_DATA = "<molecule>", "<golden>", "<test data>"
+"""The roles of files in tests."""
+_ROLES = {MOLECULE: "scenario of Molecule", GOLDEN: "golden file of a test"}
+_RECORDED = (
+    rb"(?m)\b(?:uid[\"']?: ?[\"']?[0-9a-f]{8}-[0-9a-f]{4}-|resourceVersion[\"']?: ?[\"']\d)"  # The API server has added it.
+    rb"|^# Source: \S+/templates/"  # Helm has rendered it.
+)
+
+
+def role_of_folder(name: str, role: str, above: str, names: Container[str]) -> str:
+    """Return the role of a folder, which has the entries ``names``; ``role`` is that of the folder ``above``."""
+    if role in _ROLES or "molecule.yml" in names:
+        return role or MOLECULE
+    if name in ("golden", "goldens") and (role or above in _TESTS):
+        return GOLDEN
+    return TEST_DATA if name == "testdata" or (name in ("data", "fixtures") and above in _TESTS) else role
+
+
+_TESTS = frozenset(("test", "tests"))
+
+
+def role_of_file(name: str, role: str) -> str:
+    """Return the role of a file in a folder with a role."""
+    return role if role in _ROLES or re.search(r"[._-]golden\.(?:ya?ml|json)$", name) is None else GOLDEN
+
+
+def role_in(name: str) -> str:
+    """Return the role that the name of a file begins with, see ``Source.known_as``; "" for a file without one."""
+    role = name.partition("/")[0]
+    return role if role in (MOLECULE, GOLDEN, TEST_DATA) else ""

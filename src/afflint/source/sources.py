@@ -18,6 +18,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest
 from afflint.source.files import read_all, read_named, read_regular
 from afflint.source.repositories import extent_of, is_really_inside
+from afflint.source.skipped_files import role_of_file, role_of_folder
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -56,11 +57,14 @@ class Source(NamedTuple):
     """Why the source cannot be read, if that is known already: standard input can be read only once."""
     values: bool = False
     """Whether it contains the values of a chart unless its content shows otherwise, by its folder or by the caller."""
+    role: str = ""
+    """Its role in tests by its folder, see ``skipped_files``; "" for a file that the user names."""
 
     @property
     def known_as(self) -> str:
         """The name by which the map step determines the type of the file."""
-        return VALUES if self.values else self.name
+        name = VALUES if self.values else self.name
+        return f"{self.role}/{name}" if self.role else name
 
 
 def is_template(name: str) -> bool:
@@ -131,7 +135,7 @@ def add_source(found: dict[str, Source], identity: str, source: Source) -> None:
     if identity not in found:
         found[identity] = source
     elif _displaces(source, found[identity]):
-        found[identity] = source._replace(values=source.values or found[identity].values)
+        found[identity] = source._replace(values=source.values or found[identity].values, role=found[identity].role)
 
 
 def _displaces(source: Source, other: Source) -> bool:
@@ -285,9 +289,10 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
     # A folder on the command line is read, even if it is excluded within its parent.
     if excluded(os.path.abspath(top) + "/"):
         excluded = _never
-    stack = [(_report_name(top), _holds_chart(os.path.dirname(os.path.abspath(top))))]
+    start = _report_name(top)
+    stack = [(start, _holds_chart(os.path.dirname(os.path.abspath(top))), "")]
     while stack:
-        folder, parent_has_chart = stack.pop()
+        folder, parent_has_chart, role = stack.pop()
         try:
             with os.scandir(folder) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
@@ -301,6 +306,10 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
         folders: list[str] = []
         is_chart = any(entry.name == CHART for entry in found)
         values = is_chart or (parent_has_chart and os.path.basename(absolute) not in _WITHOUT_VALUES)
+        if folder != start:
+            role = role_of_folder(
+                os.path.basename(absolute), role, os.path.basename(os.path.dirname(absolute)), {each.name for each in found}
+            )
         for entry in found:
             is_folder = entry.is_dir(follow_symlinks=False)
             if not is_folder and included is None and not entry.name.lower().endswith(SUFFIXES):  # As most files.
@@ -312,8 +321,20 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
             elif _is_manifest(entry, full_path, included) and not excluded(full_path) and not ignored(full_path, folder=False):
                 if entry.is_symlink() and not is_really_inside(full_path, boundary):
                     continue  # A tree must not make afflint read, and quote, other files of the user.
-                yield Source(path, path, None, None, values and path.endswith(_YAML))
-        stack.extend([(each, is_chart) for each in reversed(folders)])
+                yield Source(path, path, None, None, values and path.endswith(_YAML), role_of_file(entry.name, role))
+        stack.extend([(each, is_chart, role) for each in reversed(folders)])
+
+
+def role_below(path: str, top: str) -> str:
+    """Return the role in tests of a file below a folder, as if the user had named the folder."""
+    folders = relative(os.path.dirname(path), top).split(os.sep)
+    role = ""
+    for depth, name in enumerate(folders):
+        here = os.path.join(top, *folders[: depth + 1])
+        if name not in (os.curdir, os.pardir):
+            names = ("molecule.yml",) if os.path.isfile(os.path.join(here, "molecule.yml")) else ()
+            role = role_of_folder(name, role, os.path.basename(os.path.dirname(here)), names)
+    return role_of_file(os.path.basename(path), role)
 
 
 def is_in_chart(path: str) -> bool:
