@@ -50,6 +50,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
                 {"Policy sets": sets},
                 {"Policies in CEL": "policies-in-cel.md"},
                 {"Coming from Kyverno, Gatekeeper and others": "coming-from.md"},
+                {"What the summary says": "summary.md"},
                 {"Several clusters": "monorepo.md"},
                 {"Large repositories": "large-repositories.md"},
             ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from command_line import exit_code
+from command_line import Afflint, exit_code
 
 Report = Callable[..., list[str]]
 
@@ -162,3 +162,29 @@ def test_a_file_or_a_folder_that_the_user_names_is_read(write: Callable[[str, st
     write(name, RECORDED)
     assert check(".").lines == []
     assert check(name).lines == check(str(Path(name).parent)).lines != []
+
+
+class TestPlacementValuesOfUnknownFiles:
+    """Values in a file whose name does not show that they are values: they are not checked, and the summary says so."""
+
+    HUB = "hub:\n  tolerations: [{key: a, operator: Exists}]\n"
+
+    def test_the_summary_names_the_files(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, afflint: Afflint) -> None:
+        monkeypatch.chdir(tmp_path)
+        for name in ("prod.yaml", "config/common.yaml"):
+            path = tmp_path / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(self.HUB, encoding="utf-8")
+        done = afflint("check")
+        assert "Not read: placement values in config/common.yaml, prod.yaml; `values` in the name of a file" in done.out
+        assert (done.code, afflint("check", "--fail-on-unread").code) == (0, 1)
+
+    @pytest.mark.parametrize(("name", "text"), [("values-prod.yaml", HUB), ("notes.yaml", "affinity: high\n"), ("mkdocs.yml", "a: 1\n")])
+    def test_other_files_are_not_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, afflint: Afflint, name: str, text: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        done = afflint("check", "--fail-on-unread")
+        assert "Not read" not in done.out
+        assert done.code == 0

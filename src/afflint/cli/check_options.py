@@ -63,6 +63,9 @@ class CheckExitCode(ConfigOverrides, heading="Exit code"):
     fail_on_unrendered: bool = flag(
         "--fail-on-unrendered", help_text="Exit with 1 if a chart, kustomization, HelmRelease or Application was not rendered."
     )
+    fail_on_unread: bool = flag(
+        "--fail-on-unread", help_text="Exit with 1 if a file cannot be read, is encrypted, or has placement values that no rule read."
+    )
     exit_zero = options.EXIT_ZERO
 
 

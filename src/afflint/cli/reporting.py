@@ -104,6 +104,7 @@ def report_outcome(outcome: Outcome, config: Config, targets: list[tuple[str, st
         notify(f"afflint: {entries}; --write-baseline removes {'it' if outcome.gone == 1 else 'them'}")
     failed = _fails(outcome, config.fail_on) or (args.fail_on_empty and not outcome.summary.documents)
     failed = failed or (args.fail_on_unrendered and bool(outcome.summary.coverage.not_seen))
+    failed = failed or (args.fail_on_unread and outcome.summary.is_partial)
     return FOUND if failed and not args.exit_zero else 0
 
 

@@ -79,6 +79,11 @@ class ParsedFiles:
         return known
 
 
+def are_whole(nodes: Iterable[NodeFact]) -> bool:
+    """Return whether nodes are declared, or have the labels of a running kubelet: a Node in a manifest may only add some labels."""
+    return all(each.declared or HOSTNAME in each.labels for each in nodes)
+
+
 def nodes_of(sources: Mapping[FileId, Source], *, resources: bool = False, parsed: ParsedFiles | None = None) -> list[NodeFact]:
     """Return the nodes in some files, with their allocatable resources if ``resources`` is true. Raises NodeFileError, also for duplicates.
 

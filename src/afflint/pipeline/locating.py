@@ -70,16 +70,25 @@ def inventory_of(files: Files, mapped: Mapping[FileId, FileResult], settings: Ma
 
 def _node_clusters(files: Files, mapped: Mapping[FileId, FileResult], *, resources: bool) -> tuple[NodeCluster, ...]:
     """Return the clusters whose nodes are in folders of their own; none if there is one cluster, or none. Raises NodeFileError."""
-    holders = {file: files.folder(file) for file in files.checked if mapped[file].facts.holds_nodes}
-    folders = {*holders.values()}
-    if len(folders) < 2:
+    holders: dict[Folder, list[FileId]] = {}
+    for file in files.checked:
+        if mapped[file].facts.holds_nodes:
+            holders.setdefault(files.folder(file), []).append(file)
+    workloads = [files.folder(file) for file in files.checked if mapped[file].facts.pods]
+    if not cluster_folders(holders.keys(), workloads):
         return ()
-    found = []
-    for folder in cluster_folders(folders, [files.folder(file) for file in files.checked if mapped[file].facts.pods]):
-        own = frozenset(file for file in files.checked if nearest_folder(files.folder(file), folders) == folder)
-        nodes = _nodes_of(files.of(file for file in sorted(own) if file in holders), resources=resources)
-        found.append(NodeCluster(folder, nodes, own))
-    return tuple(found)
+    from afflint.inventory.node_files import are_whole
+
+    nodes = {folder: _nodes_of(files.of(holding), resources=resources) for folder, holding in holders.items()}
+    folders = frozenset(folder for folder, found in nodes.items() if are_whole(found))
+    return tuple(
+        [
+            NodeCluster(
+                folder, nodes[folder], frozenset(file for file in files.checked if nearest_folder(files.folder(file), folders) == folder)
+            )
+            for folder in cluster_folders(folders, workloads)
+        ]
+    )
 
 
 def _files_of_nodes(files: Files, mapped: Mapping[FileId, FileResult]) -> list[FileId]:

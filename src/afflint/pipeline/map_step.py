@@ -123,6 +123,8 @@ class FileResult(NamedTuple):
     """The objects that create workloads when a controller renders them."""
     skipped: str = ""
     """What the file is, if it contains neither manifests nor values: ``encrypted by git-crypt``."""
+    overlooked: bool = False
+    """Whether the file has placement values, and neither a kind nor a name shows what they are for."""
 
     @property
     def readable(self) -> bool:
@@ -198,8 +200,11 @@ class Checker:
         results, skipped = self._document_results(data, kept)
         skipped += [each.other for each in results if each.other is not None]
         broken = tuple([each.document for each in results if each.is_broken])
-        if not skipped and not any(each.counts for each in results) and (prefilter.is_values_file(name) or prefilter.holds_values(data)):
+        has_kinds, overlooked = bool(skipped) or any(each.counts for each in results), False
+        if not has_kinds and (prefilter.is_values_file(name) or prefilter.holds_values(data)):
             results += self._values(name, data)
+        elif not has_kinds:
+            overlooked = self._holds_constraints(data)
         count = sum(each.counts for each in results)
         if self._settings.inventory and not count and _MARKER in data:
             results += self._suppressions_beside_nodes(data)
@@ -220,7 +225,17 @@ class Checker:
             unknown=tuple(dict.fromkeys(kind for each in results for kind in each.unknown)),
             custom=tuple([way for each in results for way in each.custom]),
             sources=tuple(declared_sources(data)),
+            overlooked=overlooked,
         )
+
+    def _holds_constraints(self, data: bytes) -> bool:
+        """Return whether a file without kinds has placement constraints, by their shape."""
+        from afflint.kube.shapes import holders_in, mentions_placement
+
+        if not mentions_placement(data):
+            return False
+        read = self.triage.documents(data, named=True)
+        return any(each.parts for document in read if type(document.data) is dict for each in holders_in(document.data, ()))
 
     def _template(self, data: bytes) -> FileResult:
         """Return what is found in the literal text of a template; it gives no facts, because anything may be missing in it."""

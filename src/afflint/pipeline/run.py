@@ -231,7 +231,8 @@ def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
 
         findings, silenced, entries = apply(findings, options.baseline, checked)
         suppressed, gone = suppressed + silenced, len(entries)
-    summary = summary_of(results.values(), findings, suppressed)
+    overlooked = tuple(sorted(sources[file].name for file, result in results.items() if result.overlooked))
+    summary = summary_of(results.values(), findings, suppressed)._replace(overlooked=overlooked)
     if options.renders is not None:
         summary = summary._replace(renders=options.renders.count(), coverage=options.renders.coverage())
     else:

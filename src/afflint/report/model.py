@@ -67,6 +67,8 @@ class Summary(NamedTuple):
     """The programs that could render what was not seen and are not installed."""
     skipped_files: tuple[tuple[str, int], ...] = ()
     """What the skipped files are, such as ``encrypted by SOPS``, with the number of files, the most frequent first."""
+    overlooked: tuple[str, ...] = ()
+    """The names of the files with placement values that no rule has read."""
 
     @property
     def counts(self) -> list[tuple[int, str]]:
@@ -79,6 +81,11 @@ class Summary(NamedTuple):
         from afflint.findings.phrases import pluralize
 
         return ", ".join(pluralize(*count) for count in self.counts) or "no findings"
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether files with manifests or placement values were not read."""
+        return bool(self.unread or self.encrypted or self.overlooked)
 
     @property
     def encrypted(self) -> int:

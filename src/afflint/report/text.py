@@ -176,7 +176,7 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
         yield f"Found {total}: {left}. Read {read}.{suppressed}"
     elif found:
         yield f"Found {', '.join(found)}." + (f" Read {read}." if summary.files > summary.unread else "") + suppressed
-    elif summary.documents and summary.coverage.not_seen:
+    elif summary.documents and (summary.coverage.not_seen or summary.is_partial):
         yield f"{paint('good', 'No findings')} in what was read: {read}.{suppressed}"
     elif summary.documents:
         yield f"{paint('good', 'No findings.')} Read {read}.{suppressed}"
@@ -190,6 +190,11 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
     if verbose and summary.passed:
         yield f"Skipped: {', '.join(f'{visible(kind)} ({number})' for kind, number in summary.passed)}."
     yield from _skipped_files(summary, verbose)
+    if summary.overlooked:
+        shown = summary.overlooked if verbose else summary.overlooked[:_MAX_NAMES]
+        more = f" and {len(summary.overlooked) - len(shown)} more" if len(summary.overlooked) > len(shown) else ""
+        remedy = "`values` in the name of a file, as in `values-prod.yaml`, shows that they are those of a chart"
+        yield f"Not read: placement values in {', '.join(map(visible, shown))}{more}; {remedy}."
     if not (summary.documents or summary.passed):
         pass  # All of them are empty.
     elif len(summary.empty) > _MAX_NAMES:

@@ -19,7 +19,7 @@ from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.declared_nodes import assumption_note, pools_with_expected_labels
 from afflint.inventory.node_classes import NodeClass
-from afflint.inventory.node_files import NodeFact, NodeFileError, ParsedFiles, bytes_of, documents_of, nodes_of
+from afflint.inventory.node_files import NodeFact, NodeFileError, ParsedFiles, are_whole, bytes_of, documents_of, nodes_of
 from afflint.inventory.node_folders import FolderCluster, RootsCluster, cluster_folders, folder_here
 from afflint.inventory.pod_files import RUNNING_KINDS, RunningPods, has_other_objects, may_be_stored, running_pods
 from afflint.inventory.scheduler_profiles import profiles_of
@@ -454,13 +454,18 @@ def _check_one_cluster(files: Files, workloads: Iterable[Pods], renders: Rendere
         )
 
 
-def _check_one_folder(files: Files, holding: Iterable[FileId], results: Mapping[FileId, FileResult]) -> None:
+def _check_one_folder(files: Files, holding: Mapping[FileId, Source], results: Mapping[FileId, FileResult]) -> None:
     """Raise SeveralClustersError if the nodes are in the folders of several clusters."""
-    folders = {folder_of(files, file) for file in holding}
-    workloads = (folder_of(files, file) for file, result in results.items() if result.facts.pods)
+    by_folder: dict[Folder, dict[FileId, Source]] = {}
+    for file, source in holding.items():
+        by_folder.setdefault(folder_of(files, file), {})[file] = source
+    workloads = [folder_of(files, file) for file, result in results.items() if result.facts.pods]
+    if not cluster_folders(by_folder.keys(), workloads):
+        return
+    folders = frozenset(folder for folder, sources in by_folder.items() if are_whole(nodes_of(sources)))
     found = cluster_folders(folders, workloads)
     if found:
-        clusters = [FolderCluster(each, frozenset(folders)) for each in (*found, None)]
+        clusters = [FolderCluster(each, folders) for each in (*found, None)]
         listed = join_words([quoted(each.name) for each in clusters[:-1]])
         raise SeveralClustersError(f"the folders {listed} have nodes of {len(found)} clusters; name the paths of one", clusters)
 
