@@ -602,6 +602,18 @@ def test_what_depends_on_the_order_is_not_named(history: History, afflint: Affli
     ]
 
 
+@pytest.mark.parametrize("zones", [["a"], ["a", "a"], ["a", "b"]])
+def test_the_failure_of_the_only_zone_or_node_takes_a_workload_down(history: History, afflint: Afflint, zones: list[str]) -> None:
+    listed = [f"{{name: n{number}, labels: {{topology.kubernetes.io/zone: {zone}}}}}" for number, zone in enumerate(zones)]
+    nodes = f"nodes: [{', '.join(listed)}]\n"
+    history.commit({"nodes.yaml": nodes, "web.yaml": deployment(replicas=2, constraints="")})
+    history.write({"web.yaml": deployment(replicas=3, constraints="")})
+    (after,) = [each["after"] for each in report(afflint)["placement"]]
+    dead = ("dead", "survives")
+    assert after["zone_failure"] == dead[len(set(zones)) > 1]
+    assert after["node_failure"] == dead[len(zones) > 1]
+
+
 def test_which_workload_lacks_room_is_not_certain(history: History, afflint: Afflint) -> None:
     """Four replicas for three nodes: which one stays Pending depends on the order of scheduling, so no workload is named for certain."""
     apart = (

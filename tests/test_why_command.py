@@ -314,13 +314,31 @@ def test_a_replica_that_waits_for_its_node_needs_no_other_change(afflint: Afflin
     assert "the recovery or the removal of the failed nodes" in afflint("why", "web").out
 
 
-def test_the_only_zone_and_missing_zones_are_named(afflint: Afflint, project: Path) -> None:
+def test_missing_zones_are_named(afflint: Afflint, project: Path) -> None:
     (project / "nodes.yaml").write_text("nodes: [{name: one}, {name: two}]\n", encoding="utf-8")
     (project / "web.yaml").write_text(deployment(), encoding="utf-8")
     assert "no node has a zone label: failures of zones are not simulated" in answer(afflint, "web")["notes"]
-    (project / "nodes.yaml").write_text("nodes: [{name: one, labels: {topology.kubernetes.io/zone: a}}]\n", encoding="utf-8")
-    notes = answer(afflint, "web")["notes"]
-    assert "the failure of node one and zone a is not simulated: no other node takes pods" in notes
+
+
+@pytest.mark.parametrize(
+    ("nodes", "failure"),
+    [
+        ("{name: one, labels: {topology.kubernetes.io/zone: a}}", "node one"),
+        ("{name: one, labels: {topology.kubernetes.io/zone: a}}, {name: two, labels: {topology.kubernetes.io/zone: a}}", "zone a"),
+        ("{name: one}, {name: two, taints: ['gpu:NoSchedule']}", "node one"),
+    ],
+)
+def test_the_failure_of_all_nodes_that_take_pods_is_one_that_place_shows(afflint: Afflint, project: Path, nodes: str, failure: str) -> None:
+    (project / "nodes.yaml").write_text(f"nodes: [{nodes}]\n", encoding="utf-8")
+    (project / "web.yaml").write_text(deployment(), encoding="utf-8")
+    assert afflint("why", "web").code == 1
+    found = answer(afflint, "web")
+    assert (found["runs"], found["survives"]) == (True, False)
+    assert [each["what"] for each in found["failures"] if each["outcome"] == "dead"] == [failure]
+    placed = afflint("place", "--lose", "each:node", *(["--lose", "each:zone"] if "zone" in nodes else []), "--format", "json")
+    losses = json.loads(placed.out)["losses"]
+    assert placed.code == 1
+    assert [outcome for each in losses if each["what"].replace("=", " ") == failure for outcome in each["outcomes"].values()] == ["dead"]
 
 
 @pytest.mark.parametrize(

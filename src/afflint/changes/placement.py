@@ -194,13 +194,13 @@ class _Trial:
 
 
 def _failing(schedule: Schedule) -> dict[str, list[Disruption]]:
-    """Return the failures that leave a node: of each zone, if there are several, and of each node."""
+    """Return the failures of each zone and of each node."""
     cluster = schedule.before
     nodes_of: dict[str, list[str]] = {}
     for node, value in cluster.label(ZONE).items():
         nodes_of.setdefault(value, []).append(node)
-    zones = [Disruption(value, tuple(nodes)) for value, nodes in sorted(nodes_of.items())] if len(nodes_of) > 1 else []
-    return {"zone": zones, "node": [Disruption(node, (node,)) for node in cluster.nodes] if len(cluster.nodes) > 1 else []}
+    zones = [Disruption(value, tuple(nodes)) for value, nodes in sorted(nodes_of.items())]
+    return {"zone": zones, "node": [Disruption(node, (node,)) for node in cluster.nodes]}
 
 
 def _worst(failures: Sequence[tuple[str, Mapping[str, Outcome]]], key: str) -> tuple[int, tuple[str, ...]]:

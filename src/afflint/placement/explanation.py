@@ -16,7 +16,6 @@ from afflint.placement.scenarios import scenarios_of
 from afflint.placement.schedule import PlacedWorkload, Schedule
 from afflint.placement.schedule_index import ScheduleIndex
 from afflint.scheduler.node_fit import TAINT_TOLERATION
-from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, Term, parsed_terms
 from afflint.scheduler.requests import CPU, MEMORY, PODS
 
@@ -139,25 +138,17 @@ def single_failures(schedule: Schedule, placed: PlacedWorkload) -> tuple[list[Di
     cluster, used, notes = schedule.before, set(placed.nodes.values()), list[str]()
     if placed.pod_source.daemon:
         return [], ["each node has its own pod of a DaemonSet: failures are not simulated"]
-    workers = {node.name for node in cluster.table.nodes if _is_open(node)} or set(cluster.nodes)
     found = failures(cluster, "each:node")
     if cluster.label(ZONE):
         found += failures(cluster, f"each:{ZONE}")
     else:
         notes.append("no node has a zone label: failures of zones are not simulated")
-    whole = [each.what for each in found if workers <= set(each.nodes)]
-    if whole:
-        notes.append(f"the failure of {join_words(map(failure_words, whole))} is not simulated: no other node takes pods")
-    kept = {each.nodes: each for each in reversed(found) if each.what not in whole}
+    kept = {each.nodes: each for each in reversed(found)}
     # With preemption, pods that move from other nodes may displace its own.
     hit = [each for each in found if kept.get(each.nodes) is each and (schedule.priorities is not None or used & set(each.nodes))]
     if len(hit) > MOST_FAILURES:
         notes.append(f"only the first {MOST_FAILURES} of {len(hit)} failures are simulated")
     return hit[:MOST_FAILURES], notes
-
-
-def _is_open(node: Node) -> bool:
-    return not node.unschedulable and first_untolerated(node.taints, ()) is None
 
 
 def failure_words(what: str) -> str:
