@@ -480,3 +480,29 @@ def test_a_summary_names_what_it_does_not_show(place: Place) -> None:
     tool = pod("tool", "w3", nodeSelector={ZONE: "a"})
     out = place("--nodes", "-", "--summary", piped=dump(*NODES, *DEPLOYMENT, PODS[0], tool)).out
     assert out.endswith("Not shown: 1 running pod violates placement rules.\n")
+
+
+@pytest.mark.parametrize("strategy", ["LiveMigrate", "LiveMigrateIfPossible"])
+@pytest.mark.parametrize("with_manifest", [True, False])
+def test_a_running_machine_without_the_condition_live_migratable_is_drained_as_its_spec_shows(
+    place: Place, strategy: str, *, with_manifest: bool
+) -> None:
+    """A hostDisk cannot be live-migrated, whether or not virt-handler has reported it yet."""
+    interface = {"interfaces": [{"name": "default", "masquerade": {}}], "disks": [{"name": "data", "disk": {}}]}
+    spec = {
+        "evictionStrategy": strategy,
+        "domain": {"devices": interface},
+        "networks": [{"name": "default", "pod": {}}],
+        "volumes": [{"name": "data", "hostDisk": {"path": "/data", "type": "Disk"}}],
+    }
+    machine = stored("VirtualMachine", "db", version="kubevirt.io/v1", spec={"runStrategy": "Always", "template": {"spec": spec}})
+    status = {"phase": "Running", "nodeName": "w1"}
+    owner = "VirtualMachine/db"
+    running = stored("VirtualMachineInstance", "db", version="kubevirt.io/v1", owner=owner, spec=spec, status=status)
+    ends = []
+    for objects in ([machine], [machine, running] if with_manifest else [running]):
+        done = place("--nodes", "-", "--drain", "each:node", *JSON, piped=dump(*NODES[:2], *objects))
+        first = json.loads(done.out)["losses"][0]
+        ends.append((done.code, first["worst"], [each["pod"] for each in first["blocked"]]))
+    blocked = (1, "survives", ["virt-launcher-db"])
+    assert ends[0] == ends[1] == {"LiveMigrate": blocked, "LiveMigrateIfPossible": (0, "interrupted", [])}[strategy]

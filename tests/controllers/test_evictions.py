@@ -145,18 +145,22 @@ ASKED_BY_ALL = {"spec": {"configuration": {"evictionStrategy": "LiveMigrate"}}}
         pytest.param("LiveMigrate", [{"type": "LiveMigratable", "status": "True"}], "migrates", id="it can"),
         pytest.param("LiveMigrate", [{"type": "Ready", "status": "False"}, UNABLE], "held", id="it cannot"),
         pytest.param("LiveMigrateIfPossible", [UNABLE], "allowed", id="it cannot, and need not"),
-        pytest.param("LiveMigrate", None, "migrates", id="not reported yet"),
+        pytest.param("LiveMigrate", None, None, id="not reported yet"),
+        pytest.param("LiveMigrateIfPossible", [{"type": "Ready", "status": "True"}], None, id="not among the conditions"),
+        pytest.param("None", None, "allowed", id="not reported, and it is not to"),
         pytest.param("None", [UNABLE], "allowed", id="it is not to"),
         pytest.param("External", [UNABLE], "external", id="others do it"),
         pytest.param(None, [UNABLE], "allowed", id="no strategy"),
     ],
 )
-def test_the_status_of_a_machine_shows_whether_it_can_migrate(strategy: str | None, conditions: object, expected: str) -> None:
-    assert eviction_of_machine({"spec": {"evictionStrategy": strategy}, "status": {"conditions": conditions}}, {}).what == expected
+def test_the_status_of_a_machine_shows_whether_it_can_migrate(strategy: str | None, conditions: object, expected: str | None) -> None:
+    found = eviction_of_machine({"spec": {"evictionStrategy": strategy}, "status": {"conditions": conditions}}, {})
+    assert (found and found.what) == expected
 
 
 def test_a_machine_that_cannot_migrate_says_why() -> None:
     held = eviction_of_machine({"spec": {}, "status": {"conditions": [UNABLE]}}, ASKED_BY_ALL)
+    assert held is not None
     assert held.why == (
         "evictionStrategy LiveMigrate of the KubeVirt resource asks for live migration, but it cannot migrate: claim db is not shared"
     )

@@ -63,8 +63,11 @@ def eviction_of(pod_source: PodSource) -> Eviction:
     return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{describe_strategy(own, kubevirt)}, but {obstacle.words}")
 
 
-def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> Eviction:
-    """Return the effect of evicting a running VM, whose status has the LiveMigratable condition that virt-handler set."""
+def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> Eviction | None:
+    """Return the effect of evicting a running VM, whose status has the LiveMigratable condition that virt-handler set.
+
+    None if it has no such condition and asks for live migration: what its manifest shows then decides, see ``eviction_of``.
+    """
     own = text_at(vmi, "spec", "evictionStrategy")
     strategy = eviction_strategy(own, kubevirt)
     if strategy == EXTERNAL:
@@ -72,7 +75,9 @@ def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> 
     if strategy not in (LIVE_MIGRATE, IF_POSSIBLE):
         return ALLOWED
     condition = next((each for each in maps_at(vmi, "status", "conditions") if each.get("type") == "LiveMigratable"), None)
-    if condition is None or condition.get("status") == "True":
+    if condition is None:
+        return None
+    if condition.get("status") == "True":
         return Eviction("migrates")
     if strategy == IF_POSSIBLE:
         return ALLOWED

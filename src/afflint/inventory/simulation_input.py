@@ -127,7 +127,8 @@ def build_simulation_input(
     left_open = frozenset(key for key, pods in chosen.sources.items() if pods.key in undecidable)
     # An instance type may name another scheduler.
     left_open |= {each.key for each in noted if each.kubevirt and not profiles.of(each).proves}
-    evictions = {identity: eviction_of_machine(machine, manifest_index.kubevirt_resource) for identity, machine in machines.items()}
+    of_machines = {identity: eviction_of_machine(machine, manifest_index.kubevirt_resource) for identity, machine in machines.items()}
+    evictions = {identity: eviction for identity, eviction in of_machines.items() if eviction is not None}
     repeated = [(with_virtualization(each, manifest_index), pods) for found in chosen.repeated.values() for each, pods in found]
     sources = tuple(chosen.sources.values())
     return SimulationInput(completed, noted, sources, inventory, left_open, budgets, evictions, expected, tuple(repeated))
