@@ -872,15 +872,44 @@ def test_the_table_lists_preempted_pods(place: Place) -> None:
     assert "stays on its node" not in done.out
 
 
-def test_devices_that_no_node_has_and_resource_claims_are_reported_at_the_workload(place: Place) -> None:
-    gpu = REQUESTS.replace("cpu: 3", "nvidia.com/gpu: 1").replace(
-        "{containers", "{resourceClaims: [{name: a, resourceClaimName: b}], containers"
-    )
+def test_devices_that_no_node_has_are_reported_at_the_workload(place: Place) -> None:
+    gpu = REQUESTS.replace("cpu: 3", "nvidia.com/gpu: 1")
     done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=gpu, nodes=TWO_CPUS)
     assert done.plan["workloads"][0]["notes"] == [
-        "its resourceClaims are not counted: the simulation does not allocate devices",
         "no node has nvidia.com/gpu in status.allocatable: its pods stay Pending until a device plugin reports it",
     ]
+
+
+@pytest.mark.parametrize(
+    ("field", "why"),
+    [
+        ("resourceClaims: [{name: a, resourceClaimName: b}]", "the simulation does not allocate the devices of its resourceClaims"),
+        ("schedulingGroup: {podGroupName: a}", "the simulation does not schedule the pods of its schedulingGroup together"),
+        ("schedulingGates: [{name: example.com/gate}]", "it is unknown when its schedulingGates are removed"),
+    ],
+)
+def test_pods_that_the_simulation_cannot_schedule_are_not_evaluated(place: Place, field: str, why: str) -> None:
+    """They are in every sum and format as pods of another scheduler are, and the exit code is 1."""
+    files = {"web": REQUESTS.replace("{containers", f"{{{field}, containers"), "nodes": TWO_CPUS}
+    words = ("web.yaml", "--nodes", "nodes.yaml")
+    done = place(*words, **files)
+    assert done.code == 1
+    assert f"1 replica is not evaluated: {why}" in " ".join(done.out.split())
+    summary = place(*words, "--summary", **files)
+    assert (summary.code, "1 replica is not evaluated." in summary.out) == (1, True)
+    plan = place(*words, "--format", "json", **files).plan
+    assert (plan["summary"]["placed"], plan["workloads"][0]["replicas"][0]["node"]) == (0, None)
+    assert why in place(*words, "--format", "html", **files).out
+
+
+def test_a_running_pod_with_devices_is_not_evaluated_after_a_drain(place: Place) -> None:
+    pod = "metadata: {name: train, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: train, controller: true}]}"
+    spec = 'spec: {nodeName: w1, resourceClaims: [{name: a, resourceClaimName: b}], containers: [{name: a, image: "a:1"}]}'
+    running = f"apiVersion: v1\nkind: Pod\n{pod}\n{spec}\nstatus: {{phase: Running}}\n"
+    done = place("--nodes", "nodes.yaml", "--pods", "pods.yaml", "--drain", "w1", "--format", "json", nodes=TWO_CPUS, pods=running)
+    assert done.code == 1
+    assert done.plan["losses"][0]["unjudgedPods"] == ["default/train"]
+    assert done.plan["summary"]["losses"]["unjudged"] == 1
 
 
 def test_after_a_failure_replicas_of_higher_priority_are_scheduled_first(place: Place) -> None:

@@ -26,6 +26,8 @@ PLACEMENT_FIELDS = (
     "nodeName",
     "schedulerName",
     "schedulingGates",
+    "schedulingGroup",
+    "resourceClaims",
     "hostNetwork",
     "architecture",
     "evictionStrategy",
@@ -285,10 +287,6 @@ def _pod_notes(workload: Workload) -> tuple[str, ...]:
     pod, notes = workload.pod, []
     if pod.get("nodeName"):
         notes.append("spec.nodeName assigns its pods to that node and bypasses the scheduler")
-    if pod.get("resourceClaims"):
-        notes.append("its resourceClaims are not counted: the simulation does not allocate devices")
-    if pod.get("schedulingGates"):
-        notes.append("the simulation assumes that its scheduling gates are removed")
     return tuple(notes)
 
 

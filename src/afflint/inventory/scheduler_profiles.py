@@ -9,7 +9,7 @@ from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, quoted
-from afflint.scheduler.profile import DEFAULT_PROFILE, DEFAULT_SCHEDULER, Profile, unknown_profile
+from afflint.scheduler.profile import DEFAULT_SCHEDULER, Profile, profile_of, unknown_profile
 
 if TYPE_CHECKING:
     from afflint.index.scheduler_configurations import SchedulerConfiguration
@@ -26,8 +26,8 @@ class Profiles(NamedTuple):
 
     def of(self, pod_source: PodSource) -> Profile:
         """Return the profile that places the pods of a workload."""
-        name = pod_source.scheduler
-        return self.by_name.get(name) or (DEFAULT_PROFILE if name == DEFAULT_SCHEDULER else unknown_profile(name))
+        profile = profile_of(pod_source.scheduler, pod_source.pod)
+        return self.by_name.get(pod_source.scheduler, profile) if profile.name else profile
 
     def notes(self, name_of: Callable[[FileId], str]) -> Iterator[str]:
         """Yield a note about each profile that is not used; ``name_of`` returns the name of a file."""

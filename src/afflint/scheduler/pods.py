@@ -21,7 +21,7 @@ from afflint.kube.selectors import (
 )
 from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, supported, toleration_seconds_of
 from afflint.scheduler.host_ports import HostPort, read_ports
-from afflint.scheduler.profile import DEFAULT_PROFILE, DEFAULT_SCHEDULER, Profile, unknown_profile
+from afflint.scheduler.profile import DEFAULT_PROFILE, Profile, profile_of
 from afflint.scheduler.requests import Rated, Requests, read_rated, read_requests
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def _node_rules(spec: dict[str, Any], node_affinity: dict[str, Any], *, comparis
     assert not isinstance(tolerations, Malformed)
     tolerations = supported(tolerations, comparisons=comparisons)
     scheduler = string(spec.get("schedulerName"), "spec.schedulerName")
-    profile = DEFAULT_PROFILE if scheduler in ("", DEFAULT_SCHEDULER) else unknown_profile(scheduler)
+    profile = profile_of(scheduler, spec)
     required = node_affinity.get(REQUIRED)
     if required is None:
         return NodeRules(node_name, tolerations, node_selector, None, None, profile)

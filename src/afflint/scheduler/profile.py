@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from afflint.findings.namedtuples import NamedTuple
 
@@ -91,6 +91,21 @@ class Profile(_ProfileFields):
 
 DEFAULT_PROFILE = Profile()
 """The only profile of a cluster whose scheduler has no configuration."""
+
+
+_NOT_SIMULATED = {
+    "resourceClaims": "the simulation does not allocate the devices of its resourceClaims",
+    "schedulingGroup": "the simulation does not schedule the pods of its schedulingGroup together",
+    "schedulingGates": "it is unknown when its schedulingGates are removed",
+}
+
+
+def profile_of(scheduler: str, spec: Mapping[str, Any]) -> Profile:
+    """Return the profile that places a pod, as long as no configuration of the scheduler is known; that of pods with devices is unknown."""
+    why = next((why for field, why in _NOT_SIMULATED.items() if spec.get(field)), "")
+    if why:
+        return unknown_profile("", why)  # A configuration of its scheduler does not change that.
+    return DEFAULT_PROFILE if scheduler in ("", DEFAULT_SCHEDULER) else unknown_profile(scheduler)
 
 
 @cache
