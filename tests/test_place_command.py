@@ -872,6 +872,19 @@ def test_the_table_lists_preempted_pods(place: Place) -> None:
     assert "stays on its node" not in done.out
 
 
+def test_a_custom_resource_without_pods_is_not_called_a_patch(place: Place) -> None:
+    flavor = """\
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ResourceFlavor
+metadata: {name: spot}
+spec:
+  nodeLabels: {pool: spot}
+  tolerations: [{key: spot, operator: Exists, effect: NoSchedule}]
+"""
+    done = place("flavor.yaml", "--nodes", "nodes.yaml", "--format", "json", flavor=flavor, nodes=TWO_CPUS)
+    assert done.plan["notes"] == ["skipped: ResourceFlavor spot in flavor.yaml (a custom resource without containers with images)"]
+
+
 def test_devices_that_no_node_has_are_reported_at_the_workload(place: Place) -> None:
     gpu = REQUESTS.replace("cpu: 3", "nvidia.com/gpu: 1")
     done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=gpu, nodes=TWO_CPUS)
