@@ -287,3 +287,36 @@ def test_a_rule_has_the_same_evidence_in_all_its_checks_of_single_objects() -> N
         for check in REGISTRY[subject]:
             found.setdefault(check.rule, set()).add(check.evidence)
     assert [rule for rule, kinds in found.items() if len(kinds) > 1] == []
+
+
+OPEN = """\
+affinity:
+  nodeAffinity:
+    {{- if .Values.dedicated }}
+    requiredDuringSchedulingIgnoredDuringExecution:
+      nodeSelectorTerms:
+      - matchExpressions:
+    {{- else }}
+    preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 1
+      preference:
+        matchExpressions:
+    {{- end }}
+"""
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "        - key: a\n          operator: Exists\n",
+        "    {{- range .Values.keys }}\n        - key: {{ . }}\n          operator: Exists\n    {{- end }}\n",
+    ],
+)
+def test_a_key_that_is_open_at_the_end_of_a_branch_has_the_value_below_the_branches(below: str) -> None:
+    assert places(OPEN + below) == []
+    assert places(OPEN.replace("{{- if .Values.dedicated }}", "{{- with .Values.dedicated }}") + below) == []
+
+
+def test_a_key_without_a_value_at_the_end_of_a_branch() -> None:
+    lone = "affinity:\n  nodeAffinity:\n    {{- if .Values.a }}\n" + OPEN.partition("}}\n")[2].partition("    {{- else")[0]
+    assert places(lone + "    {{- end }}\n") == ["6:9 empty-term"]

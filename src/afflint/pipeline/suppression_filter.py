@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from afflint.findings.finding import FileId, Finding, Found, ObjectRef
+from afflint.findings.finding import SEVERITIES, FileId, Finding, Found, ObjectRef
 from afflint.index.facts import Pods
 from afflint.pipeline.map_step import FileResult
 from afflint.pipeline.reduce_step import Reduction
@@ -50,10 +50,11 @@ class SuppressionFilter:
             names = self._options.ignored_in(source.name)
             remaining = [finding for finding in remaining if not covers(names, finding.rule, finding.category)] if names else remaining
         if not self._options.inline:
-            return remaining, 0
+            return _each_once(remaining), 0
         # A suppression in a template, or in the values of a chart, may be for the rendered manifests.
         idle = not (result.templated or is_values_file(source.known_as))
-        return self._reduction.silence(file, result.suppressions, remaining, idle=idle, mandatory=self._options.mandatory)
+        kept, silenced = self._reduction.silence(file, result.suppressions, remaining, idle=idle, mandatory=self._options.mandatory)
+        return _each_once(kept), silenced
 
     def remaining_in_source(self, findings: list[Finding], source: Source) -> tuple[list[Finding], int]:
         """Return the findings in the source of rendered output that remain, and how many its comments silence."""
@@ -69,6 +70,14 @@ class SuppressionFilter:
 
         kept, silenced, _ = apply(findings, suppressions, self._options.mandatory)
         return kept, silenced
+
+
+def _each_once(findings: list[Finding]) -> list[Finding]:
+    """Return the first of the findings with one position and one message: a value with an anchor is checked at each of its aliases."""
+    if len(findings) < 2:
+        return findings
+    findings = sorted(findings, key=lambda each: SEVERITIES.index(each.severity))
+    return [*{(each.rule, each.document, each.span, each.message): each for each in reversed(findings)}.values()][::-1]
 
 
 def _comments_in(source: Source) -> "list[Suppression]":

@@ -56,6 +56,7 @@ class TemplateText:
         """Whether each control structure has its end."""
         readable = [self._read(number, line, actions.get(number, ())) for number, line in enumerate(lines)]
         self._fill(readable)
+        self._lines = readable
         self.readable = "\n".join(readable).encode()
         self.balanced = self.balanced and self._here == 0
 
@@ -105,8 +106,26 @@ class TemplateText:
             return False
         if not grows:
             return True
+        if self._continues(end):
+            return False
         following = next((number for number in range(end, len(self.literal)) if self.literal[number]), len(self.literal))
         return not any(self.inserting[end:following])
+
+    def _continues(self, end: int) -> bool:
+        """Return whether the key above ``end`` is open at the end of its branch, and has its value below all branches."""
+        last = self._above(end)
+        line = self._lines[last] if last >= 0 else ""
+        if not line.rstrip().endswith(":"):
+            return False
+        around = (*self._around(self.branch[last]), 0)
+        for number in range(end, len(self.literal)):
+            inner = next(
+                (each for each in self._around(self.branch[number]) if self._parents[each] in around[1:] and each not in around), 0
+            )
+            # An alternative to a branch that has ended is not rendered together with it.
+            if self.literal[number] and not (inner and self._alternatives[inner]):
+                return self.branch[number] != self.branch[last] and _depth(self._lines[number]) > _depth(line)
+        return False
 
     def keeps_parent(self, line: int, column: int) -> bool:
         """Return whether the key at a position is in the map that it seems to be in: no action above it begins another one."""
