@@ -7,6 +7,7 @@ from afflint.findings.finding import SEVERITIES, FileId, Finding, Found, ObjectR
 from afflint.index.facts import Pods
 from afflint.pipeline.map_step import FileResult
 from afflint.pipeline.reduce_step import Reduction
+from afflint.pipeline.yaml_versions import as_read
 from afflint.source.kustomizations import Kustomizations, may_change_selection
 from afflint.source.sources import Source, read_bytes
 from afflint.yaml.documents import to_utf8
@@ -45,7 +46,7 @@ class SuppressionFilter:
         from afflint.config import covers
 
         findings = self._reduction.findings(file, found)
-        remaining = _without_excused(findings, source, result.facts.pods, self.kustomizations)
+        remaining = as_read(_without_excused(findings, source, result.facts.pods, self.kustomizations), source, self.kustomizations)
         if self._options.ignored_in is not None and remaining:
             names = self._options.ignored_in(source.name)
             remaining = [finding for finding in remaining if not covers(names, finding.rule, finding.category)] if names else remaining

@@ -15,7 +15,8 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.source.files import read_regular
 from afflint.source.repositories import is_root
 from afflint.yaml.document import list_at, maps_at, text_at, value_at_path
-from afflint.yaml.documents import read
+from afflint.yaml.documents import read, split
+from afflint.yaml.object_fields import kind_of
 
 LARGEST = 1 << 20
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -66,6 +67,7 @@ class Kustomizations:
         self._real: dict[str, list[str]] = {}
         self._uses: dict[str, Use | None] = {}
         self._uses_above: dict[str, Use | None] = {}
+        self._built_by_flux: frozenset[str] | None = None
 
     def use_of(self, path: str) -> Use | None:
         """Return how the kustomizations of its repository use a file; None if none of them lists it."""
@@ -112,6 +114,37 @@ class Kustomizations:
                 return False  # Without a search of the whole repository.
         use = self.use_of(path)
         return use is not None and use.patches
+
+    def builds(self, path: str) -> bool | None:
+        """Return whether kustomize reads a file: a kustomization uses it, or Flux builds its folder, to which it adds a kustomization.
+
+        None if a kustomization in the folder does not use the file, so that it may be added, or applied without kustomize.
+        """
+        if self.use_of(path) is not None:
+            return True
+        real = self._real_paths(path)
+        if any(here.startswith(folder) and self._lacks_kustomization(here, folder) for here in real for folder in self._flux_folders()):
+            return True
+        return None if any(kustomization_in(os.path.dirname(here)) for here in real) else False
+
+    def _lacks_kustomization(self, path: str, top: str) -> bool:
+        """Return whether no folder from that of a file up to ``top`` has a kustomization."""
+        folder = os.path.dirname(path)
+        while kustomization_in(folder) is None:
+            if os.path.join(folder, "") == top:
+                return True
+            folder = os.path.dirname(folder)
+        return False
+
+    def _flux_folders(self) -> frozenset[str]:
+        """Return the folders that Kustomizations of Flux among the files of the run build, each with a separator at its end."""
+        if self._built_by_flux is None:
+            self._built_by_flux = frozenset(
+                os.path.join(os.path.normpath(os.path.join(self._top(os.path.realpath(os.path.dirname(path))), folder)), "")
+                for path in self._files
+                for folder in _folders_of_flux(path)
+            )
+        return self._built_by_flux
 
     def labels_added(self, path: str) -> frozenset[str]:
         """Return the keys of the labels that kustomizations add to the pods of a file, directly or through listed folders."""
@@ -179,6 +212,25 @@ class Kustomizations:
             except ValueError:  # On several drives.
                 self._shared = ""
         return self._shared
+
+
+def _folders_of_flux(path: str) -> Iterator[str]:
+    """Yield the folders, relative to the root of the repository, that the Kustomizations of Flux in a file build."""
+    try:
+        data = read_regular(path, LARGEST)
+    except OSError:
+        return
+    if _FLUX_GROUP not in data:
+        return
+    for index, (piece, line, _) in enumerate(split(data)):
+        document = read(piece, index, line).data if _FLUX_GROUP in piece else None
+        if type(document) is dict and kind_of(document) == "Kustomization":
+            folder = text_at(document, "spec", "path")
+            if folder and "$" not in folder and "\0" not in folder:
+                yield folder.lstrip("/")
+
+
+_FLUX_GROUP = b"kustomize.toolkit.fluxcd.io/"
 
 
 class UnparsedKustomization(NamedTuple):

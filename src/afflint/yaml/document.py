@@ -1,7 +1,7 @@
 """One YAML document: its plain data as the API server reads it, and the position of each path in the text."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.findings.finding import Span
@@ -160,6 +160,14 @@ class Document:
     def node_at(self, path: Path) -> Any:
         """Return the node of the value at ``path``, of an alias that of its anchor; None if it does not exist."""
         return self._find(path, exact=True)[0]
+
+    def plain_scalars(self, words: Container[str]) -> Iterator[Span]:
+        """Yield the ranges of the unquoted, untagged scalars, keys and values, that are one of some words."""
+        from afflint.yaml.composer import PLAIN, nodes_below
+
+        for node in nodes_below(self.root):
+            if _kind(node) == _SCALAR and node.ctag is PLAIN and node.value in words:
+                yield self._span(node)
 
     def scalar_spans(self) -> Iterator[Span]:
         """Yield the ranges of quoted and block scalars, in which a ``#`` does not begin a comment."""

@@ -15,6 +15,8 @@ for _word in ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On",
     _WORDS[_word] = True
 for _word in ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"):
     _WORDS[_word] = False
+BOOLEAN_WORDS = frozenset(word for word, value in _WORDS.items() if value is not None and word.lower() not in ("true", "false"))
+"""The booleans of YAML 1.1 that are text in YAML 1.2."""
 # Go writes them like this as keys; as values, JSON cannot represent them.
 _NOT_IN_JSON = {sign + word: sign.strip("+") + ".inf" for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")}
 _NOT_IN_JSON |= dict.fromkeys((".nan", ".NaN", ".NAN"), ".nan")
