@@ -453,3 +453,56 @@ def test_a_flavor_of_kueue_whose_labels_no_pool_has(labels: str, number: int) ->
     flavor = f"apiVersion: kueue.x-k8s.io/v1beta1\nkind: ResourceFlavor\nmetadata: {{name: a}}\nspec: {{nodeLabels: {labels}}}\n"
     found = [each for each in lint({"pools.yaml": f"{GPU}---\n{WEB}", "a.yaml": flavor}) if each.rule == "no-matching-pool"]
     assert len(found) == number
+
+
+# Pools are of a cluster.
+
+EKS = """\
+apiVersion: eksctl.io/v1alpha5
+kind: ClusterConfig
+metadata: {name: %s, region: us-east-1}
+managedNodeGroups: [{name: gpu, instanceType: g5.8xlarge, minSize: 1, labels: {pool: gpu}}]
+"""
+FOR_GPU, FOR_CPU = (pod(f"nodeSelector: {{pool: {value}}}") for value in ("gpu", "gpus"))
+MACHINE = "nodeSelector: {node.kubernetes.io/instance-type: %s}"
+
+
+def unmatched_files(files: dict[str, str]) -> list[str]:
+    """The files with workloads that no pool accepts."""
+    return [each.file for each in lint(files) if each.rule == "no-matching-pool"]
+
+
+def test_the_pools_of_one_cluster_are_for_all_workloads() -> None:
+    assert unmatched_files({"infra/eks.yaml": EKS % "one", "apps/web.yaml": FOR_CPU}) == ["apps/web.yaml"]
+    assert unmatched_files({"infra/eks.yaml": EKS % "one", "apps/web.yaml": FOR_GPU}) == []
+
+
+def test_the_pools_of_several_clusters_are_for_workloads_that_a_folder_ties_to_one() -> None:
+    pools = {"a/eks.yaml": EKS % "one", "b/eks.yaml": EKS % "two"}
+    assert unmatched_files(pools | {"apps/web.yaml": FOR_CPU}) == []
+    assert unmatched_files(pools | {"a/apps/web.yaml": FOR_CPU}) == ["a/apps/web.yaml"]
+    assert unmatched_files(pools | {"apps/two/web.yaml": FOR_CPU}) == ["apps/two/web.yaml"]
+
+
+def test_pools_in_the_folder_of_another_cluster() -> None:
+    pools = {"clusters/east/eks.yaml": EKS % "east", "clusters/west/eks.yaml": "kind: ConfigMap\n"}
+    assert unmatched_files(pools | {"clusters/east/web.yaml": FOR_CPU}) == ["clusters/east/web.yaml"]
+    assert unmatched_files(pools | {"clusters/west/web.yaml": FOR_CPU}) == []
+
+
+def test_pools_of_a_test_are_for_the_workloads_of_the_test() -> None:
+    assert unmatched_files({"tests/scale/eks.yaml": EKS % "one", "deploy/driver.yaml": FOR_CPU}) == []
+    assert unmatched_files({"tests/scale/eks.yaml": EKS % "one", "tests/scale/load.yaml": FOR_CPU}) == ["tests/scale/load.yaml"]
+
+
+@pytest.mark.parametrize("machine", ["ml.g5.8xlarge", "Standard_NC24ads_A100_v4", "n2-standard-4", "PLACEHOLDER_INSTANCE_TYPE"])
+def test_a_machine_that_no_pool_of_the_provider_can_have_is_for_another_cluster(machine: str) -> None:
+    assert unmatched_files({"a/eks.yaml": EKS % "one", "a/web.yaml": pod(MACHINE % machine)}) == []
+
+
+def test_a_machine_of_the_same_provider() -> None:
+    assert unmatched_files({"a/eks.yaml": EKS % "one", "a/web.yaml": pod(MACHINE % "g5.4xlarge")}) == ["a/web.yaml"]
+
+
+def test_the_label_of_clusters_of_kind() -> None:
+    assert unmatched_files({"a/eks.yaml": EKS % "one", "a/web.yaml": pod("nodeSelector: {ingress-ready: 'true'}")}) == []

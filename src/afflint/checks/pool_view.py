@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
@@ -12,7 +14,7 @@ from afflint.findings.finding import FileId, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import NodeDemand, Pods
 from afflint.index.manifest_index import ManifestIndex
-from afflint.inventory.cluster_folders import ClusterFolders
+from afflint.inventory.cluster_folders import ClusterFolders, PolicyScopes, is_trial
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.constraints import constraints_of
@@ -22,9 +24,11 @@ from afflint.kube.taints import Toleration, first_untolerated
 from afflint.placement.bounds import ScheduleBounds
 from afflint.pools.matching import PoolIndex, declared_keys
 from afflint.pools.node_features import ADDED
+from afflint.pools.pool import Pool
 from afflint.pools.references import Pools
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules, Pod
+from afflint.source.repositories import is_inside
 
 
 class PoolRequirements(NamedTuple):
@@ -42,6 +46,11 @@ class PoolRequirements(NamedTuple):
     """With no more replicas than an autoscaler surely keeps; None of a patch."""
     pod: Pod | None = None
     """One of its pods."""
+
+
+def _cluster_of(pool: Pool) -> str:
+    """Return the name of the cluster that a pool names, or whose configuration declares it; "" without one."""
+    return pool.cluster or (pool.ref.name or "" if pool.ref.kind == "ClusterConfig" else "")
 
 
 _ANYTHING = (Toleration(operator="Exists"),)
@@ -67,14 +76,16 @@ class PoolView:
     ) -> None:
         """``nodes`` are there already, whichever pool they are of."""
         self.nodes = nodes
+        self._tied: dict[str, bool] = {}
         self.manifest_index = manifest_index
         self._name_of = name_of
         self._version = version
         self._feature_gates = feature_gates
         self.parts = pools.parts
         self.everything = pools.whole
-        self.pools = tuple([pool for pool in self.everything if pools.is_here(pool)])
-        self.others = tuple([pool for pool in self.everything if not pools.is_here(pool)])
+        self._named = pools.named
+        self.pools = tuple([pool for pool in self.everything if pools.is_here(pool) and not self._is_trial(pool)])
+        self.others = tuple([pool for pool in self.everything if not pools.is_here(pool) or self._is_trial(pool)])
 
     @cached_property
     def listed(self) -> bool:
@@ -94,6 +105,40 @@ class PoolView:
     def is_elsewhere(self, site: Site) -> bool:
         """Whether an object is in the folder of another cluster than those whose nodes are listed, or may be."""
         return bool(self._folders) and self._folders.is_elsewhere(self._name_of(site.file))
+
+    def ties(self, site: Site) -> bool:
+        """Return whether a workload is for the cluster of some of ``pools``, as far as the folders of the files show it.
+
+        Pools of several clusters have only workloads in their folder or below, or in a folder with the name of the cluster.
+        """
+        if self._named:
+            return True
+        file = self._name_of(site.file)
+        folder = os.path.dirname(file)
+        if folder not in self._tied:
+            several = len({_cluster_of(pool) for pool in self.pools} - {""}) > 1
+            self._tied[folder] = any(
+                self._scopes.reaches(of_pool := self._name_of(pool.site.file), file)
+                and (not several or is_inside(folder, os.path.dirname(of_pool)) or _cluster_of(pool) in re.split(r"[/\\]", folder))
+                for pool in self.pools
+            )
+        return self._tied[folder]
+
+    def _is_trial(self, pool: Pool) -> bool:
+        """Return whether a pool is for an example or a test, and all workloads are for something else."""
+        file = self._name_of(pool.site.file)
+        if self._named or not is_trial(file) or not self._workload_files:
+            return False
+        return not any(self._scopes.reaches(file, each) for each in self._workload_files)
+
+    @cached_property
+    def _scopes(self) -> PolicyScopes:
+        return PolicyScopes({*self._workload_files, *(self._name_of(pool.site.file) for pool in self.everything)})
+
+    @cached_property
+    def _workload_files(self) -> frozenset[str]:
+        """One file with workloads of each folder."""
+        return frozenset({os.path.dirname(each): each for each in sorted(self._files_of_workloads())}.values())
 
     @cached_property
     def _folders(self) -> ClusterFolders:

@@ -34,7 +34,7 @@ def no_matching_pool(view: PoolView, target: Target) -> Iterator[CrossManifestMa
     opened = pools_open_to(view)
     for requirements in view.demands:
         usable = pools_for(requirements, view.index) & opened(requirements.tolerations)
-        if usable or _is_built_in(requirements) or view.has_node(requirements):
+        if usable or _is_built_in(requirements) or view.has_node(requirements) or not (complete or view.ties(requirements.pods.site)):
             continue
         if not complete and (pools_for(requirements, view.index_of_others) or view.is_elsewhere(requirements.pods.site)):
             continue
@@ -142,6 +142,8 @@ def _reason_of(
             return None  # Another rule reports that the label never reaches the nodes.
         if conditions[index].key in view.added_keys:
             return None
+        if _is_of_other_cluster(conditions[index], view) and not complete:
+            return None
         if conditions[index].operator in ("NotIn", "DoesNotExist") and view.has_other_machines and not complete:
             return None  # Such a machine has another value, or no such label.
         return (_without_value if declared else _without_key)(alternative[index], view)
@@ -153,6 +155,33 @@ def _reason_of(
     both = " and ".join(_describe(each) for each in [met[-1], asked.requirement])
     message = f"no {view.noun} has both {both}: {_describe_difference(labels, asked.requirement)}"
     return _PoolRejection(asked, message, "warning", related=_places(labels, asked.requirement.key))
+
+
+def _is_of_other_cluster(requirement: Requirement, view: PoolView) -> bool:
+    """Return whether a requirement is for a cluster that is not made of such pools: a machine of another provider, or a cluster of kind."""
+    if requirement.key == _OF_KIND:
+        return True
+    if requirement.key != INSTANCE_TYPE or not requirement.values:
+        return False
+    providers = {_provider_of(value) for value in view.index.statements(INSTANCE_TYPE).values}
+    return bool(providers) and providers.isdisjoint(map(_provider_of, requirement.values))
+
+
+_OF_KIND = "ingress-ready"
+"""The label that the configurations of kind give the node with ports for an ingress controller."""
+
+
+def _provider_of(machine: str) -> str:
+    """Return the provider of a type of machine, by its form; "" for other forms."""
+    return next((provider for provider, form in _MACHINES.items() if re.fullmatch(form, machine)), "")
+
+
+_MACHINES = {
+    "SageMaker": r"ml\..+",
+    "AWS": r"[a-z][a-z0-9-]*\.(?:nano|micro|small|medium|large|\d*xlarge|metal\S*)",
+    "Azure": r"Standard_.+",
+    "Google": r"[a-z]\d[a-z]?-[a-z]+-\w+",
+}
 
 
 def _tainted(

@@ -61,7 +61,7 @@ class ClusterFolders:
 
 
 class PolicyScopes:
-    """Which files a policy may apply to: those of its cluster, and those of its example or test.
+    """Which files a policy, or a node pool, may apply to: those of its cluster, and those of its example or test.
 
     ``files`` are the names of all files. A policy outside of such folders applies to all files, and so does one in the folder of a cluster
     if no other cluster has a folder.
@@ -76,6 +76,11 @@ class PolicyScopes:
         own = {each for each in _clusters_of(policy) if each[0] in self._several}
         folders = _folders_of(file)
         return own <= {*_clusters_of(file)} and all(folders[: len(trial)] == trial for trial in _trials_of(policy))
+
+
+def is_trial(file: str) -> bool:
+    """Return whether a file is in the folder of an example or a test."""
+    return any(True for _ in _trials_of(file))
 
 
 def _clusters_of(file: str) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -11,7 +11,7 @@ _ENCLOSED = (("${", "}"), ("$(", ")"), ("{{", "}}"), ("#{", "}"), ("ENC[", "]"))
 _PLACEHOLDER = (
     r"(?s)<[^<>]+>|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|@[A-Z_][A-Z0-9_]*@|__[A-Z][A-Z0-9_]*__|%%[\w.-]+%%|@@[\w.-]+@@"
     r"|\A\(.*\)\Z"  # A Chainsaw expression.
-    r"|\A(?:REPLACE|CHANGE|FILL|INSERT)[_-]?(?:ME|THIS|IN|HERE)\b|\A(?:REPLACE|INSERT|YOUR)[_-]\w|\ATODO\b|_TO_BE_"
+    r"|\A(?:REPLACE|CHANGE|FILL|INSERT)[_-]?(?:ME|THIS|IN|HERE)\b|\A(?:REPLACE|INSERT|YOUR)[_-]\w|\ATODO\b|_TO_BE_|\APLACEHOLDER(?:_|\Z)"
 )
 # The name of a variable (`NODE_NAME`), or the end of a name to which a tool adds the beginning (`-node1`).
 _UNFINISHED_NAME = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|-[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?"
