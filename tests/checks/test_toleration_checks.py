@@ -334,3 +334,40 @@ def test_the_taint_of_control_planes_has_no_value() -> None:
 )
 def test_it_may_have_one_if_another_toleration_matches(tolerations: tuple[str, ...]) -> None:
     assert messages_of(tolerating(*tolerations), VALUED) == []
+
+
+class TestToleratesEverything:
+    PODS = """\
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec:
+      selector: {matchLabels: {app: web}}
+      template:
+        metadata: {labels: {app: web}}
+        spec:
+          containers: [{name: web, image: web}]
+          %s
+          tolerations:
+          %s
+          - operator: Exists
+    """
+
+    @pytest.mark.parametrize(
+        ("pod", "comment", "lines"),
+        [
+            ("hostNetwork: false", "# - key: example.com/every", ["13:19"]),
+            ("priorityClassName: system-cluster-critical", "# see the wiki", ["13:19"]),
+            ("hostNetwork: true", "# see the wiki", []),
+            ("priorityClassName: system-node-critical", "# see the wiki", []),
+            ("hostNetwork: false", "# must run on every node, also while it is drained", []),
+            ("hostNetwork: false", "# This is on purpose.", []),
+        ],
+    )
+    def test_pods_that_prepare_nodes_and_tolerations_with_a_reason(self, pod: str, comment: str, lines: list[str]) -> None:
+        found = messages_of(self.PODS % (pod, comment), "tolerates-everything")
+        assert [each.split(" ")[0] for each in found] == lines
+
+    def test_a_comment_above_the_list(self) -> None:
+        text = self.PODS.replace("          %s\n          tolerations:\n          %s\n", "          %s\n          tolerations:\n")
+        assert messages_of(text % "# tolerates all taints: it repairs nodes", "tolerates-everything") == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -140,11 +141,31 @@ def _is_control_plane(requirement: Requirement) -> bool:
 
 def tolerates_everything(manifest: Workload) -> Iterator[Match]:
     """Report tolerations of every taint, on pods that are not meant to run on every node."""
-    if manifest.kind.name not in ("DaemonSet", "Pod"):
+    if manifest.kind.name not in ("DaemonSet", "Pod") and not _prepares_nodes(manifest):
         for item, toleration in _parsed(manifest):
-            if toleration == Toleration(operator="Exists"):
+            if toleration == Toleration(operator="Exists") and not _is_explained(manifest, item.path):
                 message = "this toleration matches every taint, including those of cordoned nodes, control planes and failing nodes"
                 yield Match((*item.path, "operator"), message)
+
+
+def _prepares_nodes(workload: Workload) -> bool:
+    """Return whether the pods may have to run before a node is ready, as those that set up its network: on the network of the node."""
+    return workload.pod.get("hostNetwork") is True or workload.pod.get("priorityClassName") == "system-node-critical"
+
+
+def _is_explained(workload: Workload, item: Path) -> bool:
+    """Return whether a comment right above a toleration, or above the list, is about it."""
+    document = workload.document
+    lines = document.text().split("\n")
+    for path in (item, item[:-1]):
+        number = document.locate(path, key=path != item).line - document.line - 2
+        if 0 <= number < len(lines) and re.search(_EXPLAINED, lines[number]) is not None:
+            return True
+    return False
+
+
+_EXPLAINED = r"(?i)^\s*#(?!\s*-?\s*\w+:(?:\s|$)).*\b(?:tolerat|taint|every|all\b|any\b|purpose|intention|deliberate|always\b|must\b)"
+"""A comment in words, not a line of YAML, about tolerations or about where the pods run."""
 
 
 def shadowed_toleration(manifest: Workload, target: Target) -> Iterator[Match]:
