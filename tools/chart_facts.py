@@ -441,7 +441,8 @@ def pods(chart: Chart, every: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for values in every:
         first = labels(chart.render(values))
         other = labels(chart.render(values, OTHER_RELEASE))
-        changed = {each: labels(chart.render(merged(values, {each: "zzchanged"}))) for each in OVERRIDES}
+        texts = dict.fromkeys([*((each,) for each in OVERRIDES), *label_values(chart, values, texts_read(chart))])
+        changed = {".".join(path): labels(chart.render(with_value(values, path, "zzchanged"))) for path in texts}
         for (kind, name), own in first.items():
             twin = other.get((kind, name.replace(RELEASE, OTHER_RELEASE)))
             facts = seen.setdefault((kind, name), {"workload": {"kind": kind, "name": name.replace(RELEASE, "{release}")}, "labels": {}})
@@ -463,6 +464,32 @@ def pods(chart: Chart, every: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for facts in seen.values():
         facts["labels"] = {key: value.replace(RELEASE, "{release}") for key, value in facts["labels"].items()}
         yield facts
+
+
+def texts_read(chart: Chart) -> list[tuple[str, ...]]:
+    """Return the paths of all values that templates read and that may be texts: those that are texts by default, or absent."""
+    found = []
+    for path in sorted({path for path, _ in chart.reads if path}):
+        here: Any = chart.values
+        for step in path:
+            here = here.get(step) if type(here) is dict else None
+        if here is None or type(here) is str:
+            found.append(path)
+    return found
+
+
+def label_values(chart: Chart, values: dict[str, Any], paths: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return which of some values the labels of pods contain: a canary in each shows it. Values that break the chart are left out."""
+    canaries = {f"zzcanary{number}zz": path for number, path in enumerate(paths)}
+    tried = values
+    for canary, path in canaries.items():
+        tried = with_value(tried, path, canary)
+    objects = chart.render(tried) if paths else []
+    if objects is None:
+        half = len(paths) // 2
+        return [*label_values(chart, values, paths[:half]), *label_values(chart, values, paths[half:])] if half else []
+    written = [value for own in labels(objects).values() for value in own.values()]
+    return [path for canary, path in canaries.items() if any(canary in value for value in written)]
 
 
 def labels(objects: list[Any] | None) -> dict[tuple[str, str], dict[str, str]]:

@@ -198,11 +198,27 @@ def pods_of(workload: dict[str, Any], workloads: list[Any], pods: list[dict[str,
     return [number for number, each in enumerate(workloads) if (each["kind"], each["name"]) == (workload["kind"], workload["name"])]
 
 
+RENAMED: dict[str, dict[str, str]] = {
+    "argo-cd": {"app.kubernetes.io/name": "name", "app.kubernetes.io/component": "name"},
+    "argo-events": {"app.kubernetes.io/name": "name", "app.kubernetes.io/component": "name"},
+    "argo-rollouts": {"app.kubernetes.io/component": "component"},
+    "argo-workflows": {"app": "name", "app.kubernetes.io/name": "name", "app.kubernetes.io/component": "name"},
+    "coredns": {"k8s-app": "k8sApp k8sAppLabelOverride"},
+    "keda": {"app": "name", "app.kubernetes.io/name": "name", "app.kubernetes.io/part-of": "name", "name": "name"},
+    "prometheus": {"app.kubernetes.io/component": "name"},
+    "traefik": {"app.kubernetes.io/instance": "instanceLabelOverride"},
+}
+"""Values that change labels of charts whose facts are older than the canaries of chart_facts.py, which have found them."""
+
+
 def pod(facts: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the labels of the pods of one workload. A value with unknown parts is empty."""
+    """Return the labels of the pods of one workload of the chart ``name``. A value with unknown parts is empty."""
     changed = facts.get("changed_by") or {}
     labels = {key: "" if key in OF_VERSIONS else label_value(value) for key, value in facts["labels"].items()}
     found: dict[str, Any] = {"kind": facts["workload"]["kind"].partition(" ")[0], "labels": labels}
+    for key, by in RENAMED.get(name, {}).items():
+        if key in labels:
+            changed = changed | {key: [*changed.get(key, ()), *by.split(" ")]}
     if changed:
         found["overridden"] = {key: " ".join(sorted({each.rpartition(".")[2] for each in by})) for key, by in sorted(changed.items())}
     versions = re.match(r"(\d+)\.x", facts.get("versions", ""))

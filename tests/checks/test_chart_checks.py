@@ -324,6 +324,25 @@ class TestSelectors:
             values = f"{more}\ncontroller: {{topologySpreadConstraints: {labels}}}"
         assert messages_of(flux("ingress-nginx", values, version="4.8.3"), SPREAD) == []
 
+    @pytest.mark.parametrize(
+        ("more", "messages"),
+        [
+            ("replicaCount: 2", 1),
+            ("k8sAppLabelOverride: kube-dns", 0),  # Measured.
+            ("k8sAppLabel: kube-dns", 0),  # Its name says so.
+            ("k8sAppLabelOverride: ''", 1),
+            ("serviceNameOverride: kube-dns", 1),
+        ],
+    )
+    def test_a_value_that_replaces_another_label_than_that_of_the_name(self, more: str, messages: int) -> None:
+        values = f"{more}\ntopologySpreadConstraints: {spread('k8s-app: kube-dns')}"
+        assert len(messages_of(flux("coredns", values, version="1.46.2"), SPREAD)) == messages
+
+    @pytest.mark.parametrize(("more", "messages"), [("{", 1), ("{name: edge, ", 0)])
+    def test_the_name_of_a_component_that_is_its_label(self, more: str, messages: int) -> None:
+        values = f"server: {more}topologySpreadConstraints: {spread('app.kubernetes.io/component: edge')}}}"
+        assert len(messages_of(flux("prometheus", values, version="29.27.0", repository="prometheus-community"), SPREAD)) == messages
+
     def test_the_label_of_the_controller_depends_on_the_version(self) -> None:
         def values(key: str) -> str:
             return f"controllers: {{api: {{containers: {{}}, pod: {{topologySpreadConstraints: {spread(f'{key}: api')}}}}}}}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,7 +60,9 @@ def labels_at_place(release: ChartRelease, path: Path, further: frozenset[str] =
     place = chart.place_of(path)
     if place is None or not place.pods or place.text:
         return []
-    overrides = {name for values in _values_above(release.values, path) for name in _OVERRIDES if values.get(name)}
+    above = list(_values_above(release.values, path))
+    named = {*_OVERRIDES, *(name for pods in chart.pods for _, by in pods.overridden for name in by)}
+    overrides = {name for values in above for name in named if values.get(name)}
     known = _holds(chart.labels_of, release.versions)
     reached = set(place.pods)
     others = {number for each in chart.places for number in each.pods}
@@ -73,12 +76,26 @@ def labels_at_place(release: ChartRelease, path: Path, further: frozenset[str] =
             changed = {name for name, by in pods.overridden if not overrides.isdisjoint(by)}
             if "nameOverride" in overrides:
                 changed |= _NAMES & labels.keys()
+            changed |= {key for key in labels if any(_may_rename(values, key) for values in above)}
             labels.update(dict.fromkeys(changed | further, ""))
             names = {chart.name, release.name or chart.name, key or chart.name}
             # An operator takes further labels only from the map that contains the constraints.
             closed = known and (release.complete or bool(pods.group))
             found.append(OwnLabels(labels, closed, frozenset(names), bool(pods.group)))
     return found
+
+
+def _may_rename(values: dict[str, Any], label: str) -> bool:
+    """Return whether values contain a text whose name says that it replaces a label, such as `k8sAppLabelOverride` for `k8s-app`."""
+    words = re.sub(r"[^a-z0-9]", "", label.rpartition("/")[2].lower())
+    return any(
+        type(name) is str and name not in _OVERRIDES and re.search(_RENAMING, name) and words in name.lower().replace("_", "")
+        for name, value in values.items()
+        if value and type(value) is str
+    )
+
+
+_RENAMING = r"(?:Override|Label|LabelValue)$"
 
 
 def labels_of_release(release: ChartRelease, further: frozenset[str] = frozenset()) -> list[OwnLabels]:
