@@ -53,3 +53,12 @@ def test_a_finding_that_is_only_suppressed_is_not_fixed() -> None:
     judged = without_silenced(changes, [finding(line=5)])
     assert [each.field for each in judged.fixed] == ["spec.affinity"]
     assert [each.field for each in judged.silenced] == ["spec.nodeSelector"]
+
+
+def test_an_item_of_a_list_is_the_same_at_another_place_or_with_other_content() -> None:
+    """A constraint over hosts that is over zones now is the same constraint; one that others were put above is, too."""
+    hosts = finding(field="constraints[0]")._replace(item="constraints[topologyKey=host]")
+    assert compare([hosts], [hosts._replace(field="constraints[1]")]) == ([], [], [], [])
+    assert compare([hosts], [hosts._replace(item="constraints[topologyKey=zone]")]) == ([], [], [], [])
+    other = hosts._replace(field="constraints[1]", item="constraints[topologyKey=zone]")
+    assert compare([hosts], [other])[:2] == ([other], [hosts])

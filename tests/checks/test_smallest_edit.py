@@ -48,6 +48,12 @@ def test_the_smallest_edit_is_applied(afflint: Afflint, project: Path) -> None:
     assert afflint("check", "--select", "unschedulable", "--no-cache").code == 0
 
 
+def test_an_object_of_a_list_gets_the_same_fix(afflint: Afflint, project: Path) -> None:
+    whole = {"apiVersion": "v1", "kind": "List", "items": [json.loads(deployment(nodeSelector={"disk": "solid"}))]}
+    text = fixed(afflint, project, json.dumps(whole))
+    assert json.loads(text)["items"][0]["spec"]["template"]["spec"]["tolerations"][0]["key"] == "dedicated"
+
+
 def test_none_of_several_smallest_changes_is_chosen(afflint: Afflint, project: Path) -> None:
     nodes = NODES.replace('"dedicated=db:NoSchedule"', '"a=b:NoSchedule"').replace(
         "disk: spinning}", 'disk: solid}, taints: ["c=d:NoSchedule"]', 1

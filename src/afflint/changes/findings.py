@@ -26,12 +26,19 @@ _NO_RENAMES: Mapping[str, str] = {}
 def compare(base: Sequence[Finding], head: Sequence[Finding], renamed: Mapping[str, str] = _NO_RENAMES) -> FindingChanges:
     """Match the findings of two sides. ``renamed`` has the names in the head of files that have the same content under another name.
 
-    Findings are the same if their identity and their file are, or if their identity is, their object has a name, and neither is matched by
-    a finding in its own file.
+    Findings are the same if their identity and their file are; else if the content of a list item differs, but not its place; else if their
+    identity is the same, their object has a name, and neither is matched by a finding in its own file.
     """
+
+    def in_file(finding: Finding) -> Hashable:
+        return renamed.get(finding.file, finding.file), identity_of(finding)
+
+    def at_place(finding: Finding) -> Hashable:
+        return renamed.get(finding.file, finding.file), identity_of(finding)._replace(field=finding.field)
+
     matched: list[tuple[Finding, Finding]] = []
     gone, new = list(base), list(head)
-    for key in (lambda each: (renamed.get(each.file, each.file), identity_of(each)), _of_object):
+    for key in (in_file, at_place, _of_object):
         pairs, gone, new = _pairs(gone, new, key)
         matched += pairs
     moved = [(before, after) for before, after in matched if before.file != after.file]

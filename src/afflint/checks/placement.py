@@ -55,9 +55,7 @@ def _smallest_edits(view: ClusterView, pod_source: PodSource, target: Target) ->
     change = view.smallest_edit(pod_source, partial(rejections, target=target))
     if change is None:
         return ()
-    pods = view.pods_of(pod_source)
-    base = (*pods.site.base, *pod_source.pod_path)
-    return tuple([each._replace(path=(*base, *each.path)) for each in change.edits])
+    return tuple([each._replace(path=(*pod_source.pod_path, *each.path)) for each in change.edits])
 
 
 def _namespace_places(view: ClusterView, pod_source: PodSource) -> tuple[RelatedPlace, ...]:
