@@ -136,9 +136,21 @@ def test_a_term_without_its_wrapper_is_one_finding() -> None:
     )
     assert the(text) == (
         "missing-term-wrapper",
-        "labelSelector, topologyKey and namespaces are set directly in a preferred term; they belong under podAffinityTerm",
+        "labelSelector, namespaces and topologyKey are set directly in a preferred term; they belong under podAffinityTerm",
         "Indent labelSelector and topologyKey under `podAffinityTerm:`, next to weight.",
     )
+
+
+def test_the_order_of_its_keys_changes_neither_field_nor_message() -> None:
+    def found(fields: str) -> tuple[str, str]:
+        text = workload(
+            "Pod", f"affinity:\n  podAffinity:\n    preferredDuringSchedulingIgnoredDuringExecution:\n      - {{weight: 1, {fields}}}"
+        )
+        (finding,) = lint(text)
+        return finding.field, finding.message
+
+    selector = "labelSelector: {matchLabels: {app: web}}"
+    assert found(f"{selector}, topologyKey: zone") == found(f"topologyKey: zone, {selector}")
 
 
 def test_what_a_label_selector_swallowed_is_one_finding() -> None:

@@ -64,9 +64,10 @@ def wrapper_fault(mismatch: Mismatch, siblings: Sequence[str], holder: Mapping[s
     name, path, struct = str(mismatch.path[-1]), mismatch.path, mismatch.struct
     if struct is not None and struct.name == WEIGHTED_POD_TERM.name and name in POD_TERM.fields:
         unwrapped = [each for each in siblings if each in POD_TERM.fields]
-        message = f"{_are_set(unwrapped)} set directly in a preferred term; {_they_belong(unwrapped)} under podAffinityTerm"
+        named = sorted(unwrapped)  # The order of keys does not matter.
+        message = f"{_are_set(named)} set directly in a preferred term; {_they_belong(named)} under podAffinityTerm"
         edits = tuple(edit for each in unwrapped for edit in moving((*path[:-1], each), (*path[:-1], "podAffinityTerm")))
-        return Match((*path[:-1], unwrapped[0]), message, _WRAP, key=True, edits=edits)
+        return Match((*path[:-1], unwrapped[0]), message, _WRAP, key=True, edits=edits, field=(*path[:-1], named[0]))
     in_struct = _IN_STRUCT.get(struct.name) if struct else None
     found = in_struct(name, path, holder) if in_struct else None
     return _at(path, found) if found else None
