@@ -167,6 +167,17 @@ class TestManifests:
         field = "ConfigMap cluster-monitoring-config data[config.yaml].prometheusK8s.nodeSelector"
         assert known(report(afflint)) == ("changed", [f"monitoring.yaml:8 {field}: new, {{role: infra}}"], [])
 
+    def test_variables_of_flux(self, history: History, afflint: Afflint) -> None:
+        apps = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\n"
+        apps += "spec: {path: ./apps, postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}}\n"
+        settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {ZONE: a}\n"
+        history.commit({"apps.yaml": apps, "settings.yaml": settings, "other.yaml": settings.replace("settings", "other")})
+        history.write(
+            {"settings.yaml": settings.replace("a}", "b}"), "other.yaml": settings.replace("settings", "other").replace("a}", "b}")}
+        )
+        reason = "ConfigMap settings has values or variables of something that is not rendered"
+        assert known(report(afflint)) == ("not known", [], [("settings.yaml", reason)])
+
     def test_a_definition_with_the_schema_of_a_pod(self, history: History, afflint: Afflint) -> None:
         schema = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"
         history.commit({"crd.yaml": f"{schema}spec: {{properties: {{affinity: {{type: object}}}}}}\n"})

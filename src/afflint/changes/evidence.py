@@ -22,7 +22,7 @@ from afflint.source.kustomizations import NAMES
 from afflint.source.sources import CHART, SUFFIXES
 from afflint.yaml import documents
 from afflint.yaml.document import list_at
-from afflint.yaml.object_fields import api_version_of, group_of, kind_of
+from afflint.yaml.object_fields import api_version_of, group_of, kind_of, name_of
 from afflint.yaml.prefilter import holds_values, is_values_file
 
 _WORDS = re.compile(rb"(?i)replicas|node_?selector|node_?name|tolerations?|taints?|affinity|topology_?spread|scheduler_?name")
@@ -93,11 +93,16 @@ class _Judge:
             is_other = any(each.others for each in differences)
             values = tuple(value for each in differences for value in each.values)
             return Evidence(values, (NotCompared(shown, reason),) if is_other else ())
-        parts = [_of_object(each, shown, why, is_values=is_release or holds_values(_both(file))) for each in differences]
+        is_values = is_release or holds_values(_both(file))
+        parts = [_of_object(each, shown, why, is_values=is_values or self._is_source(each)) for each in differences]
         return Evidence(
             tuple(value for part in parts for value in part.values),
             tuple(dict.fromkeys(reason for part in parts for reason in part.not_compared)),
         )
+
+    def _is_source(self, difference: ObjectDifference) -> bool:
+        """Return whether a release or a Kustomization of Flux may take values or variables from an object."""
+        return kind_of(difference.data) in ("ConfigMap", "Secret") and self._is_named(name_of(difference.data))
 
     def _is_named(self, name: str) -> bool:
         """Return whether an object of Argo CD or Flux, a kustomization or a helmfile names a file as one with values."""
@@ -119,6 +124,8 @@ def _of_object(difference: ObjectDifference, file: str, why: str, *, is_values: 
         return Evidence(values if any(not _is_count(each) for each in values) else ())
     if kind == _DEFINITION:
         return _COMPARED
+    if is_values and kind in ("ConfigMap", "Secret"):
+        return unknown(f"{difference.title} has values or variables of something that is not rendered")
     if group_of(data) == _KUSTOMIZE:
         return unknown(f"a kustomization; {_RENDER}")
     if is_workload_source(group_of(data), kind):

@@ -34,8 +34,9 @@ Load = Callable[[str | None], Config]
 """Loads a configuration file, or the defaults, with the options of the command line."""
 WORK_TREE = "work tree"
 _MOST_NAMED = 3
-_NAMING_VALUES = (b"valueFiles", b"valuesFile", b"valuesFrom", b"releases:")
-"""The fields that name files with values."""
+_NAMING_VALUES = (b"valueFiles", b"valuesFile", b"valuesFrom", b"substituteFrom", b"releases:")
+"""The fields that name files, ConfigMaps and Secrets with values."""
+_OBJECT_NAME = re.compile(rb"\bname: *[\"']?([\w.-]+)")
 _FILE_NAME = re.compile(rb"[\w./-]+\.(?:ya?ml|json|gotmpl)\b")
 
 
@@ -149,7 +150,7 @@ class Side:
 
     @cached_property
     def names_of_values(self) -> frozenset[str]:
-        """The names of the files that an Application, a HelmRelease, a kustomization or a helmfile may name as values."""
+        """The names of the files, ConfigMaps and Secrets that an object of Argo CD or Flux or a helmfile may name as values."""
         found: set[str] = set()
         with self.entered():
             sources = self.sources()
@@ -159,7 +160,8 @@ class Side:
             except OSError:
                 continue
             if any(word in data for word in _NAMING_VALUES):
-                found.update(os.path.basename(each).decode("utf-8", "replace") for each in _FILE_NAME.findall(data))
+                names = (*map(os.path.basename, _FILE_NAME.findall(data)), *_OBJECT_NAME.findall(data))
+                found.update(each.decode("utf-8", "replace") for each in names)
         return frozenset(found)
 
     def check(self, options: Options) -> Outcome:
