@@ -32,7 +32,7 @@ LONE = [
     "<%= a: b %>",
     '{{ index .a "}}" }}',
 ]
-READABLE = ["x-{{x}}", "<% x %>", "${X}", "$(params.x)", "($x)", "__X__", "<fill-me-in>", '"{{ x }}"', "'@X@'"]
+READABLE = ["x-{{x}}", "<% x %>", "${X}", "$(params.x)", "($x)", "__X__", "e2e-$$name$$", "<fill-me-in>", '"{{ x }}"', "'@X@'"]
 
 
 def checked(text: str, name: str = "a.yaml") -> FileResult:

@@ -9,7 +9,7 @@ _BEGINNINGS = frozenset("$<{%@([")
 # Not expressions: where one does not end, the search would start again at each further beginning.
 _ENCLOSED = (("${", "}"), ("$(", ")"), ("{{", "}}"), ("#{", "}"), ("ENC[", "]"))
 _PLACEHOLDER = (
-    r"(?s)<[^<>]+>|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|@[A-Z_][A-Z0-9_]*@|__[A-Z][A-Z0-9_]*__|%%[\w.-]+%%|@@[\w.-]+@@"
+    r"(?s)<[^<>]+>|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|@[A-Z_][A-Z0-9_]*@|__[A-Z][A-Z0-9_]*__|%%[\w.-]+%%|\$\$[\w.-]+\$\$|@@[\w.-]+@@"
     r"|\A\(.*\)\Z"  # A Chainsaw expression.
     r"|\A(?:REPLACE|CHANGE|FILL|INSERT)[_-]?(?:ME|THIS|IN|HERE)\b|\A(?:REPLACE|INSERT|YOUR)[_-]\w|\ATODO\b|_TO_BE_|\APLACEHOLDER(?:_|\Z)"
 )
