@@ -192,6 +192,15 @@ def test_one_file_may_hold_everything_whatever_it_is_given_as(tmp_path: Path, pl
     assert (done.code, done.err, done.replicas) == (0, "", RUN)
 
 
+def test_a_pod_that_attaches_a_disk_belongs_to_its_virtual_machine(place: Place) -> None:
+    """It is owned by the virt-launcher pod: it is no workload of its own, is not evicted, and does not go down."""
+    attaching = pod("hp-volume-4n86z", "w2", f"Pod/{LAUNCHER['metadata']['name']}", {"kubevirt.io": "hotplug-disk"})
+    done = place("--nodes", "-", "--drain", "w2", *JSON, piped=dump(*NODES, *DEPLOYMENT, *PODS, MACHINE, LAUNCHER, BUDGET, attaching))
+    assert done.replicas == RUN
+    (loss,) = done.plan["losses"]
+    assert [(move["pod"], move["fate"]) for move in loss["moves"]] == [("virt-launcher-erp-x7k2p", "migrated")]
+
+
 OTHER_POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: other}\nspec: {containers: [{name: c, image: i}]}\n"
 
 

@@ -20,9 +20,10 @@ from afflint.manifests.reader import manifests_in
 from afflint.scheduler.pods import read_pod
 from afflint.source.sources import Source
 from afflint.yaml.document import Document, map_at, maps_at, text_at
-from afflint.yaml.object_fields import kind_of, metadata_of, namespace_of
+from afflint.yaml.object_fields import kind_of, metadata_of, name_of, namespace_of
 
 _NODE_NAME = "kubevirt.io/nodeName"
+_ATTACHES_DISK = "hotplug-disk"
 _NO_SOURCES: Mapping[FileId, Source] = {}
 RUNNING_KINDS = ("Pod", MACHINE)
 _LISTS = ("List", "PodList", f"{MACHINE}List")
@@ -66,6 +67,7 @@ def running_pods(
                 pods.append(pod)
             else:
                 machines.append((manifest, pod))
+    pods[:] = _with_attachments(pods)
     launchers = {(namespace_of(pod) or "default", owner["name"]): pod for pod in pods if (owner := _machine_of(pod))}
     for machine, made in machines:
         metadata = made["metadata"]
@@ -80,6 +82,28 @@ def running_pods(
         workload = _workload_of(machine, resources=resources)
         if workload is not None:
             found.machine_workloads[name] = workload
+    return found
+
+
+def _with_attachments(pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the pods without those that attach a hotplugged disk to a virtual machine, whose containers the pod of the machine gets.
+
+    Such a pod belongs to the virt-launcher pod, is not evicted while the machine runs, and ends with it; a migration makes another. After
+    ``RenderHotplugAttachmentPodTemplate`` and ``PodEvictionAdmitter`` of github.com/kubevirt/kubevirt.
+    """
+    found, attaching = list[dict[str, Any]](), list[dict[str, Any]]()
+    for pod in pods:
+        is_attaching = text_at(pod, "metadata", "labels", "kubevirt.io") == _ATTACHES_DISK
+        (attaching if is_attaching else found).append(pod)
+    by_name = {(namespace_of(pod) or "default", name_of(pod)): pod for pod in found}
+    for pod in attaching:
+        owners = [text_at(each, "name") for each in maps_at(pod, "metadata", "ownerReferences") if kind_of(each) == "Pod"]
+        launcher = by_name.get((namespace_of(pod) or "default", owners[0])) if owners else None
+        if launcher is None:
+            found.append(pod)
+        else:
+            spec = launcher.setdefault("spec", {})
+            spec["containers"] = [*maps_at(spec, "containers"), *maps_at(pod, "spec", "containers")]
     return found
 
 
