@@ -85,9 +85,6 @@ def report_outcome(outcome: Outcome, config: Config, targets: list[tuple[str, st
             notify(f"afflint: {line}")
     if outcome.unused_nodes:
         notify(f"afflint: {visible(outcome.unused_nodes)}; so no nodes are used: name the nodes of one cluster with --nodes")
-    if outcome.clusters and not args.quiet:
-        listed = ", ".join(f"{visible(name)} ({pluralize(count, 'node')})" for name, count in outcome.clusters)
-        notify(f"afflint: {len(outcome.clusters)} clusters: {listed}")
     if outcome.undecided:
         names = join_words(
             [*map(quoted, outcome.undecided[:_FEW]), *([f"{more} more"] if (more := len(outcome.undecided) - _FEW) > 0 else [])]

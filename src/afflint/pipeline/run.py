@@ -43,8 +43,6 @@ class Outcome(NamedTuple):
     """The policies that need nodes, if the run has none."""
     unevaluated: tuple[str, ...] = ()
     """The policies that were not evaluated, one line each."""
-    clusters: tuple[tuple[str, int], ...] = ()
-    """The folders of several clusters, each with the number of its nodes."""
 
     def text(self, file: FileId) -> str | None:
         """Return the current text of a file, in which spans count lines and columns; None if it cannot be read."""
@@ -232,14 +230,14 @@ def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
         findings, silenced, entries = apply(findings, options.baseline, checked)
         suppressed, gone = suppressed + silenced, len(entries)
     overlooked = tuple(sorted(sources[file].name for file, result in results.items() if result.overlooked))
-    summary = summary_of(results.values(), findings, suppressed)._replace(overlooked=overlooked)
+    summary = summary_of(results.values(), findings, suppressed)._replace(overlooked=overlooked, clusters=reduced.clusters)
     if options.renders is not None:
         summary = summary._replace(renders=options.renders.count(), coverage=options.renders.coverage())
     else:
         summary = summary._replace(coverage=coverage_of((sources[file].name, result) for file, result in results.items()))
     empty = tuple([file for file in files.checked if is_empty(results[file])])
     unevaluated = tuple(_unevaluated_policies(reduced))
-    return Outcome(findings, summary, sources, gone, reduced.unused_nodes, empty, reduced.undecided, unevaluated, reduced.clusters)
+    return Outcome(findings, summary, sources, gone, reduced.unused_nodes, empty, reduced.undecided, unevaluated)
 
 
 _OF_ONE_CHART = frozenset(("manifest", "workload", "constrained", "mismatched", "operated", "resource", "cross-manifest"))

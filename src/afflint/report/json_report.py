@@ -30,6 +30,7 @@ def render(report: Report) -> Iterator[str]:
             "passed_over_kinds": dict(summary.passed),
             "skipped_files": dict(summary.skipped_files),
             "overlooked": list(summary.overlooked),
+            "clusters": dict(summary.clusters),
             "fixed": summary.fixed,
             **({} if summary.renders is None else {"rendered": _renders(summary.renders)}),
         },

@@ -69,6 +69,8 @@ class Summary(NamedTuple):
     """What the skipped files are, such as ``encrypted by SOPS``, with the number of files, the most frequent first."""
     overlooked: tuple[str, ...] = ()
     """The names of the files with placement values that no rule has read."""
+    clusters: tuple[tuple[str, int], ...] = ()
+    """The folders of several clusters, each with the number of its nodes."""
 
     @property
     def counts(self) -> list[tuple[int, str]]:

@@ -190,6 +190,9 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
     if verbose and summary.passed:
         yield f"Skipped: {', '.join(f'{visible(kind)} ({number})' for kind, number in summary.passed)}."
     yield from _skipped_files(summary, verbose)
+    if summary.clusters:
+        listed = ", ".join(f"{visible(name)} ({pluralize(count, 'node')})" for name, count in summary.clusters)
+        yield f"{len(summary.clusters)} clusters: {listed}."
     if summary.overlooked:
         shown = summary.overlooked if verbose else summary.overlooked[:_MAX_NAMES]
         more = f" and {len(summary.overlooked) - len(shown)} more" if len(summary.overlooked) > len(shown) else ""
