@@ -193,7 +193,7 @@ def test_one_file_may_hold_everything_whatever_it_is_given_as(tmp_path: Path, pl
 
 
 def test_a_pod_that_attaches_a_disk_belongs_to_its_virtual_machine(place: Place) -> None:
-    """It is owned by the virt-launcher pod: it is no workload of its own, is not evicted, and does not go down."""
+    """It is owned by the virt-launcher pod: it does not count as a workload, is not evicted, and does not go down."""
     attaching = pod("hp-volume-4n86z", "w2", f"Pod/{LAUNCHER['metadata']['name']}", {"kubevirt.io": "hotplug-disk"})
     done = place("--nodes", "-", "--drain", "w2", *JSON, piped=dump(*NODES, *DEPLOYMENT, *PODS, MACHINE, LAUNCHER, BUDGET, attaching))
     assert done.replicas == RUN
