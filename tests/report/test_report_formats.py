@@ -104,7 +104,18 @@ def test_json_has_the_keys_in_the_order_of_the_contract() -> None:
     assert list(read) == ["version", "findings", "summary", "coverage"]
     assert list(read["summary"]) == [
         *("files", "documents", "errors", "warnings", "info", "suppressed"),
-        *("templated", "templates_in_part", "placeholders", "unread", "passed_over", "passed_over_kinds", "skipped_files", "fixed"),
+        *(
+            "templated",
+            "templates_in_part",
+            "placeholders",
+            "unread",
+            "passed_over",
+            "passed_over_kinds",
+            "skipped_files",
+            "overlooked",
+            "clusters",
+            "fixed",
+        ),
     ]
     position = ["line", "column", "end_line", "end_column"]
     head = ["rule", "category", "severity", "message", "help", "file", "document"]
