@@ -78,7 +78,7 @@ class ChangedFiles:
         """Yield the manifests of the work tree; the base may lack some of them."""
         for manifest in self._manifests():
             path = os.path.relpath(os.path.realpath(manifest), self._repository.root).replace(os.sep, "/")
-            if not path.startswith("../"):
+            if may_create(path):
                 yield path
 
     def _on_disk(self, path: str) -> bytes | None:
@@ -108,6 +108,6 @@ def _blob_of(data: bytes | None, length: int) -> str | None:
 def may_create(path: str) -> bool:
     """Return whether a file with this name may create workloads: no documentation, and not in a folder of a tool such as ``.github``."""
     *folders, name = path.split("/")
-    if any(each.startswith(".") for each in (*folders, name)):
-        return False
+    if any(not each or each.startswith(".") for each in (*folders, name)):
+        return False  # Names such as ``/web.yaml`` and ``../web.yaml`` are those of a hostile commit.
     return name in NAMES or name.lower().endswith((*SUFFIXES, *_TEMPLATES, *PROGRAMS))

@@ -141,12 +141,9 @@ class Side:
 
     def chart_around(self, path: str) -> str | None:
         """Return the folder below the root of the innermost chart that has the file at a path; None outside of charts."""
-        here = os.path.dirname(path)
-        while not os.path.isfile(os.path.join(self.root, here, CHART)):
-            if not here:
-                return None
-            here = os.path.dirname(here)
-        return here
+        folders = path.split("/")[:-1]
+        above = ["/".join(folders[:length]) for length in range(len(folders), -1, -1)]
+        return next((each for each in above if os.path.isfile(os.path.join(self.root, each, CHART))), None)
 
     @cached_property
     def names_of_values(self) -> frozenset[str]:
