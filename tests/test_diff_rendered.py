@@ -106,8 +106,8 @@ class TestKustomize:
     def test_a_new_overlay_adds_a_workload(self, history: History, afflint: Afflint) -> None:
         history.write({"overlays/dev/kustomization.yaml": OVERLAY.replace("prod", "dev")})
         data = report(afflint)
-        assert data["summary"]["placement_basis"] == "", "two overlays of one base are two clusters"
-        assert any(note.startswith("placement is not compared: ") for note in data["summary"]["notes"])
+        assert data["summary"]["placement_basis"] == "2 clusters: overlays/dev (3 nodes), overlays/prod (3 nodes)"
+        assert changes(data) == {"overlays/dev: Deployment dev/web": ["new workload with 2 replicas"]}
         assert changes(report(afflint, "main", "overlays/dev", "--nodes", "nodes.yaml")) == {
             "Deployment dev/web": ["new workload with 2 replicas"]
         }

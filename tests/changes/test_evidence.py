@@ -267,3 +267,63 @@ def test_a_clone_that_lacks_a_file(history: History, afflint: Afflint) -> None:
     assert [each["changes"] for each in data["placement"]] == [["replicas: 2 → 3"]]
     (note,) = data["summary"]["notes"]
     assert note.endswith("what a partial clone lacks): `gone.yaml`")
+
+
+class TestWhatIsRenderedOnlyInPart:
+    """A file that a kustomization lists is rendered; what a release in it creates is not."""
+
+    @pytest.mark.parametrize(("old", "new"), [("replicas: 1", "replicas: 0"), ("version: 1.0.0", "version: 2.0.0")])
+    def test_a_release_in_a_kustomization(
+        self, history: History, afflint: Afflint, monkeypatch: pytest.MonkeyPatch, old: str, new: str
+    ) -> None:
+        on_path(monkeypatch, "kustomize")
+        history.commit({"kustomization.yaml": "resources: [release.yaml]\n", "release.yaml": RELEASE})
+        history.write({"release.yaml": RELEASE.replace(old, new)})
+        verdict, values, others = known(report(afflint, "--render=kustomize"))
+        assert verdict == ("changed" if values else "not known")
+        assert bool(values) != bool(others)
+
+    def test_a_file_beside_what_is_rendered(self, history: History, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+        on_path(monkeypatch, "kustomize")
+        history.commit({"kustomization.yaml": "resources: [web.yaml]\n", "web.yaml": WEB, "prod.yaml": "worker: {nodeSelector: {a: b}}\n"})
+        history.write({"prod.yaml": "worker: {nodeSelector: {a: c}}\n"})
+        assert known(report(afflint, "--render=kustomize"))[:2] == ("changed", ["prod.yaml:1  worker.nodeSelector: {a: b} → {a: c}"])
+
+    def test_another_tag_of_the_source_of_a_chart(self, history: History, afflint: Afflint) -> None:
+        source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: web}\nspec: {ref: {tag: 1.0.0}}\n"
+        history.commit({"source.yaml": source})
+        history.write({"source.yaml": source.replace("1.0.0", "2.0.0")})
+        reason = "OCIRepository web is the source of something that is not rendered"
+        assert known(report(afflint)) == ("not known", [], [("source.yaml", reason)])
+
+    def test_a_chart_in_another_folder(self, history: History, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A kustomization renders it with values of its own."""
+        on_path(monkeypatch, "kustomize")
+        on_path(monkeypatch, "helm")
+        template = f"{{{{ if .Values.enabled }}}}\n{WEB}{{{{ end }}}}\n"
+        history.commit(
+            {
+                "charts/web/Chart.yaml": CHART,
+                "charts/web/values.yaml": "enabled: false\n",
+                "charts/web/templates/web.yaml": template,
+                "prod/kustomization.yaml": (
+                    "helmGlobals: {chartHome: ../charts}\nhelmCharts: [{name: web, releaseName: w, valuesInline: {enabled: true}}]\n"
+                ),
+            }
+        )
+        history.write({"charts/web/templates/web.yaml": template.replace("replicas: 2", "replicas: 0")})
+        assert [each["changes"] for each in report(afflint, "--render")["placement"]] == [["replicas: 2 → 0"]]
+
+
+def test_one_object_in_two_files(history: History, afflint: Afflint) -> None:
+    """Both are compared, although they are for different clusters."""
+    history.commit({"east.yaml": WEB, "west.yaml": WEB})
+    history.write({"east.yaml": WEB.replace("replicas: 2", "replicas: 0")})
+    assert "Deployment default/web (east.yaml)\n  - replicas: 2 → 0\n" in afflint("diff").out
+
+
+def test_maps_in_maps_hundreds_of_times(history: History, afflint: Afflint) -> None:
+    deep = f"nodeSelector: {'{a: ' * 400}2{'}' * 400}\n"
+    history.commit({"values.yaml": deep})
+    history.write({"values.yaml": deep.replace("2", "3")})
+    assert known(report(afflint))[2] == [("values.yaml", "it cannot be read as YAML")]

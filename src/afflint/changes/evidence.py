@@ -28,6 +28,7 @@ from afflint.yaml.prefilter import holds_values, is_values_file
 _WORDS = re.compile(rb"(?i)replicas|node_?selector|node_?name|tolerations?|taints?|affinity|topology_?spread|scheduler_?name")
 _OF_TEMPLATES = re.compile(rb"kind: *(Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|CronJob|Pod|VirtualMachine\w*)\b|\bdefine\b")
 _KUSTOMIZE = "kustomize.config.k8s.io"
+_SOURCES = "source.toolkit.fluxcd.io"
 _DEFINITION = "CustomResourceDefinition"
 _IRRELEVANT_IN_CHARTS = ("ci", "tests", "crds")
 """The folders of a chart whose files create no workloads when it is installed."""
@@ -66,9 +67,9 @@ class _Judge:
     def judge(self, file: ChangedFile) -> Evidence:
         """Return what is known of one file; nothing if it was compared, or creates no workloads."""
         there = [side for side, data in ((self._base, file.before), (self._head, file.after)) if data is not None]
-        if all(side.has_rendered(file.path) for side in there):
-            return _COMPARED
         shown = self._head.shown(file.path)
+        if all(side.has_rendered(file.path) for side in there):
+            return self._of_releases(file, shown, there)
         name = os.path.basename(file.path)
         chart = next((found for side in there if (found := side.chart_around(file.path)) is not None), None)
         if name.lower().endswith(PROGRAMS):
@@ -90,7 +91,7 @@ class _Judge:
         why = next((reason for side in there if (reason := side.reason_for(file.path))), "")
         if name in NAMES or name == CHART:
             reason = f"a kustomization; {_RENDER}" if name in NAMES else f"the dependencies of a chart; {_RENDER}"
-            is_other = any(each.others for each in differences)
+            is_other = any(each.others or (name == CHART and each.images) for each in differences)
             values = tuple(value for each in differences for value in each.values)
             return Evidence(values, (NotCompared(shown, reason),) if is_other else ())
         is_values = is_release or holds_values(_both(file))
@@ -98,6 +99,20 @@ class _Judge:
         return Evidence(
             tuple(value for part in parts for value in part.values),
             tuple(dict.fromkeys(reason for part in parts for reason in part.not_compared)),
+        )
+
+    def _of_releases(self, file: ChangedFile, shown: str, there: list[Side]) -> Evidence:
+        """Return what is known of a file that is part of what was rendered: the releases in it need not be rendered themselves."""
+        found = []
+        for each in object_differences(shown, file.before, file.after) or ():
+            is_release = is_workload_source(group_of(each.data), kind_of(each.data))
+            is_source = group_of(each.data).startswith(_SOURCES) and any(side.renders and side.renders.lacks_some for side in there)
+            if is_source or (is_release and not all(side.has_rendered_object(each.title) for side in there)):
+                why = next((reason for side in there if (reason := side.reason_for(file.path))), "")
+                found.append(_of_object(each, shown, why or "its chart or folder is in another place", is_values=False))
+        return Evidence(
+            tuple(value for each in found for value in each.values),
+            tuple(dict.fromkeys(reason for each in found for reason in each.not_compared)),
         )
 
     def _is_source(self, difference: ObjectDifference) -> bool:
@@ -128,6 +143,8 @@ def _of_object(difference: ObjectDifference, file: str, why: str, *, is_values: 
         return unknown(f"{difference.title} has values or variables of something that is not rendered")
     if group_of(data) == _KUSTOMIZE:
         return unknown(f"a kustomization; {_RENDER}")
+    if group_of(data).startswith(_SOURCES):
+        return Evidence((), (NotCompared(file, f"{difference.title} is the source of something that is not rendered"),))
     if is_workload_source(group_of(data), kind):
         return unknown(f"{difference.title} is not rendered: {why}" if why else f"{difference.title}; {_RENDER}")
     identity = identify(api_version_of(data), kind)

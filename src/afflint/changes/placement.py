@@ -35,6 +35,8 @@ from afflint.placement.schedule_index import ScheduleIndex
 from afflint.placement.workload_plans import preferences_of
 from afflint.report.changes.model import REMOVED, Direction, NotCompared, PlacementChanges, PlacementEffect, WorkloadChange
 from afflint.simulation.inputs import PlaceInputs
+from afflint.source.kustomizations import NAMES
+from afflint.source.sources import CHART
 from afflint.workers import Workers
 
 _SEVERITY: Mapping[Outcome, int] = {"survives": 0, "interrupted": 1, "degraded": 2, "dead": 3}
@@ -221,7 +223,13 @@ class _PlacedSide:
         others = () if self.has_nodes else given.repeated
         self._pod_sources = (*given.pod_sources, *(each for each, _ in others))
         self._sources = (*given.sources, *(pods for _, pods in others))
-        self.numbers = {self._key(number): number for number in range(len(self._pod_sources))}
+        self.numbers: dict[str, int] = {}
+        for number in range(len(self._pod_sources)):
+            key, count = self._key(number), 1
+            while key in self.numbers:  # Several objects render one folder.
+                count += 1
+                key = f"{self._key(number)} {count}"
+            self.numbers[key] = number
         self._trials: dict[str, _Trial] = {}
         self._requirements: dict[str, Requirements] = {}
 
@@ -229,7 +237,8 @@ class _PlacedSide:
         key = self._pod_sources[number].key
         if key not in self._repeated or self.has_nodes or number >= len(self._sources):
             return key
-        return f"{key} ({os.path.dirname(self.inputs.names[self._sources[number].site.file]) or os.curdir})"
+        folder, name = os.path.split(self.inputs.names[self._sources[number].site.file])
+        return f"{key} ({(folder or os.curdir) if name in (*NAMES, CHART) else os.path.join(folder, name)})"
 
     def other_definitions(self) -> dict[str, list[str]]:
         """Return further definitions of workloads that are not placed, by their keys."""

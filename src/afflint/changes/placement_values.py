@@ -41,6 +41,8 @@ class ObjectDifference(NamedTuple):
     title: str
     values: tuple[ValueChange, ...] = ()
     others: bool = False
+    images: bool = False
+    """Whether images differ: fields with names such as ``tag``."""
 
 
 class _FieldValue(NamedTuple):
@@ -68,16 +70,19 @@ _NOTHING = _ReadObject("", {}, {}, Document(b"", 0, 0))
 
 def object_differences(file: str, before: bytes | None, after: bytes | None) -> list[ObjectDifference] | None:
     """Return what differs between two versions of a YAML or JSON file, by object; None if one cannot be read. None is a missing version."""
-    old, new = _objects(before), _objects(after)
-    if old is None or new is None:
+    try:
+        old, new = _objects(before), _objects(after)
+        if old is None or new is None:
+            return None
+        found = [_difference(file, old.get(key, _NOTHING), new.get(key, _NOTHING)) for key in dict.fromkeys((*new, *old))]
+    except RecursionError:  # Maps in maps, hundreds of times.
         return None
-    found = [_difference(file, old.get(key, _NOTHING), new.get(key, _NOTHING)) for key in dict.fromkeys((*new, *old))]
-    return [each for each in found if each.values or each.others]
+    return [each for each in found if each.values or each.others or each.images]
 
 
 def _difference(file: str, old: _ReadObject, new: _ReadObject) -> ObjectDifference:
     here = new if new is not _NOTHING else old
-    values, others = [], False
+    values, others, images = [], False, False
     for key in dict.fromkeys((*new.fields, *old.fields)):
         was, now = old.fields.get(key), new.fields.get(key)
         shown = now or was
@@ -87,9 +92,10 @@ def _difference(file: str, old: _ReadObject, new: _ReadObject) -> ObjectDifferen
             values.append(_change(file, here.title, key, was, now))
         else:
             name = next((step for step in reversed(key) if type(step) is str), "")
-            others = others or name.lower() not in _OF_IMAGES
+            is_image = name.lower() in _OF_IMAGES
+            others, images = others or not is_image, images or is_image
     values.sort(key=lambda each: (each.line, each.field))
-    return ObjectDifference(here.document, here.data, here.title, tuple(_once(values)), others)
+    return ObjectDifference(here.document, here.data, here.title, tuple(_once(values)), others, images)
 
 
 def _once(values: Sequence[ValueChange]) -> Iterator[ValueChange]:

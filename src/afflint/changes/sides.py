@@ -127,6 +127,10 @@ class Side:
         """Return whether the file at a path below the root of the repository is in what was rendered."""
         return self.renders is not None and self.renders.has_read(self._real(path))
 
+    def has_rendered_object(self, title: str) -> bool:
+        """Return whether an object such as ``HelmRelease web`` was rendered."""
+        return self.renders is not None and self.renders.has_rendered(title)
+
     def has_failed(self, path: str) -> bool:
         """Return whether a kustomization or chart that reads the file at a path cannot be rendered."""
         return self.renders is not None and self.renders.has_failed(self._real(path))

@@ -51,19 +51,25 @@ class FolderCluster(NamedTuple):
 
 
 class RootsCluster(NamedTuple):
-    """The cluster of some rendered roots, by the names of their output. ``roots`` are those of all clusters; other files are shared."""
+    """The cluster of some rendered roots, by the names of their output. ``roots`` are those of all clusters.
+
+    ``elsewhere`` are the folders of the roots of other clusters, relative to the working directory. All other files are shared.
+    """
 
     name: str
     own: frozenset[str]
     roots: frozenset[str]
+    elsewhere: frozenset[Folder] = frozenset()
 
     def has(self, source: Source) -> bool:
         """Return whether a file belongs to the cluster."""
-        return source.name in self.own or source.name not in self.roots
+        if source.name in self.roots:
+            return source.name in self.own
+        return nearest_folder(folder_here(os.path.dirname(os.path.abspath(source.path))), self.elsewhere) is None
 
     def merged(self, other: RootsCluster) -> RootsCluster:
         """Return the cluster in two states of the files."""
-        return self._replace(own=self.own | other.own, roots=self.roots | other.roots)
+        return RootsCluster(self.name, self.own | other.own, self.roots | other.roots, self.elsewhere | other.elsewhere)
 
 
 def folder_here(folder: str) -> Folder:

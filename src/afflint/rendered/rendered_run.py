@@ -97,7 +97,17 @@ class RenderedRun:
     def is_untouched(self, source: Source) -> bool:
         """Return whether only roots read a file that were not rendered because nothing of them has changed."""
         file = os.path.realpath(source.path)
-        return any(each.has(file) for each in self._rendered.untouched) and not self.has_read(file)
+        return any(each.may_have(file) for each in self._rendered.untouched) and not self.has_read(file)
+
+    @property
+    def lacks_some(self) -> bool:
+        """Whether charts or folders in other places were not rendered."""
+        return bool(self._rendered.remote)
+
+    def has_rendered(self, declared_by: str) -> bool:
+        """Return whether an object such as ``HelmRelease web`` was rendered, and no object of its name failed."""
+        failed = any(each.declared_by == declared_by for each in self._rendered.failures)
+        return not failed and any(each.declared_by == declared_by for each in self._builds.values())
 
     def reason_for(self, file: str) -> str:
         """Return why an object of Argo CD or Flux in a file, links resolved, was not rendered; "" if that is not known."""

@@ -30,6 +30,7 @@ from afflint.rendering.helmfiles import add_helmfiles
 from afflint.rendering.hints import Hint, Hints, RemoteObject, UnsupportedObject
 from afflint.rendering.kustomize_builds import KustomizeBuilder, PostRenderedSourceMap, post_render
 from afflint.rendering.kustomize_chart_origins import ChartOutput
+from afflint.rendering.kustomize_charts import declarations_in
 from afflint.rendering.kustomize_origins import SourceMap
 from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
@@ -37,27 +38,31 @@ from afflint.rendering.roots import Kustomization, RootKustomizations, chart_dat
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import NAMES
-from afflint.source.sources import CHART, VALUES, relative
+from afflint.source.repositories import is_inside
+from afflint.source.sources import CHART, SUFFIXES, VALUES, relative
 from afflint.yaml.document import maps_at, text_at
-from afflint.yaml.prefilter import is_values_file
 
 
 class RootReads(NamedTuple):
-    """The files that a root reads, links resolved: single files, and all in some folders, those with a kustomization of their own excepted.
+    """The files that a root reads, links resolved: single ``files``, and those of ``charts``, which are folders.
 
-    ``is_touched``: one of them has changed, or may have, because the root is declared in the output of such a root.
+    ``folders`` have other files that it may read. ``is_touched``: one of all of these has changed, or may have, because the root is
+    declared in the output of such a root.
     """
 
     files: frozenset[str] = frozenset()
+    charts: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
     is_touched: bool = True
 
     def has(self, file: str) -> bool:
-        """Return whether the root reads a file."""
-        if file in self.files:
+        """Return whether the root reads a file for certain."""
+        return file in self.files or any(is_inside(file, chart) and _is_of_chart(os.path.relpath(file, chart)) for chart in self.charts)
+
+    def may_have(self, file: str) -> bool:
+        """Return whether the root may read a file: one in its folders, those with a kustomization of their own excepted."""
+        if self.has(file):
             return True
-        if is_values_file(file) and os.path.basename(file) != VALUES:
-            return False  # A chart reads no other values file by itself.
         here = os.path.dirname(file)
         while here not in self.folders:
             above = os.path.dirname(here)
@@ -65,6 +70,12 @@ class RootReads(NamedTuple):
                 return False
             here = above
         return True
+
+
+def _is_of_chart(path: str) -> bool:
+    """Return whether Helm reads the file at a path in a chart: of the YAML files at its top, only those with the names that it knows."""
+    folder, name = os.path.split(path)
+    return bool(folder) or name in (CHART, VALUES, "requirements.yaml") or not name.lower().endswith(SUFFIXES)
 
 
 _NOTHING_READ = RootReads()
@@ -355,16 +366,24 @@ class _Roots:
             covered = self._known.covered(root.kustomization)
             files |= covered
             folders = {os.path.dirname(each) for each in covered if os.path.basename(each) in NAMES}
+            charts = {each for folder in folders for each in self._charts_of(folder)}
         else:
-            folders = {hint.folder, *_local_dependencies(hint.folder)} if hint.chart is None else set()
-        reads = RootReads(frozenset(files), frozenset(folders))
-        is_touched = changed is None or not self._touched.isdisjoint(files) or any(map(reads.has, changed))
+            folders = charts = {hint.folder} if hint.chart is None else set()
+        charts = {each for chart in charts for each in _with_dependencies(chart)}
+        reads = RootReads(frozenset(files), frozenset(charts), frozenset(folders))
+        is_touched = changed is None or not self._touched.isdisjoint(files) or any(map(reads.may_have, changed))
         return reads._replace(is_touched=is_touched)
+
+    def _charts_of(self, folder: str) -> list[str]:
+        """Return the folders of the charts in the repository that the kustomization of a folder renders."""
+        here = self._known.at(folder)
+        charts = declarations_in(here.data, folder).charts if here is not None else []
+        return [os.path.realpath(each.folder) for each in charts if each.is_here]
 
     def _declares(self, root: _RenderRoot) -> bool:
         """Return whether the output of a root may declare other roots: the text of one of its files has such an object."""
         reads = root.reads
-        files = {*reads.files, *(os.path.realpath(each) for folder in reads.folders for each in templates_of(folder))}
+        files = {*reads.files, *(os.path.realpath(each) for folder in reads.charts for each in templates_of(folder))}
         return any(self._declaring(file) for file in files)
 
     def _declaring(self, file: str) -> bool:
@@ -520,7 +539,16 @@ _MAX_SHOWN_OF_CYCLE = 5
 _LARGEST = 1 << 20
 
 
-def _local_dependencies(chart: str) -> list[str]:
-    """Return the folders of the charts that a chart depends on by a path."""
-    addresses = [text_at(each, "repository") for each in maps_at(chart_data(chart), "dependencies")]
-    return [os.path.realpath(os.path.join(chart, each.removeprefix("file://"))) for each in addresses if each.startswith("file://")]
+def _with_dependencies(chart: str) -> set[str]:
+    """Return the folders of a chart and of the charts that it depends on by paths."""
+    found, waiting = set[str](), [chart]
+    while waiting and len(found) < _MOST_DEPENDENCIES:
+        here = waiting.pop()
+        found.add(here)
+        addresses = [text_at(each, "repository") for each in maps_at(chart_data(here), "dependencies")]
+        folders = [os.path.realpath(os.path.join(here, each.removeprefix("file://"))) for each in addresses if each.startswith("file://")]
+        waiting += [each for each in folders if each not in found]
+    return found
+
+
+_MOST_DEPENDENCIES = 100

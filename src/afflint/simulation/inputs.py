@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -442,9 +443,13 @@ def _check_one_cluster(files: Files, workloads: Iterable[Pods], renders: Rendere
     found = renders.clusters(pods_of, kustomizations.is_patch, releases_together=True)
     if len(found) > 1:
         names = {path: source.name for source in files.sources if (path := source.path) in frozenset().union(*found)}
-        clusters = [
-            RootsCluster(renders.names_of(paths)[0], frozenset(map(names.__getitem__, paths)), frozenset(names.values())) for paths in found
-        ]
+        folders = {path: folder_here(os.path.dirname(path)) for path in names}
+        clusters = []
+        for paths in found:
+            own = frozenset(map(folders.__getitem__, paths))
+            elsewhere = frozenset(folder for folder in folders.values() if folder and folder not in own)
+            roots = frozenset(map(names.__getitem__, paths)), frozenset(names.values())
+            clusters.append(RootsCluster(renders.names_of(paths)[0], *roots, elsewhere))
         more = [f"{len(clusters) - _MOST_NAMED} more"] if len(clusters) > _MOST_NAMED else []
         listed = join_words([*(quoted(each.name) for each in clusters[:_MOST_NAMED]), *more])
         raise SeveralClustersError(
