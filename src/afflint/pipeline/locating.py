@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from afflint.findings.errors import UserError
@@ -147,6 +146,8 @@ def with_limit_ranges(
     holders = files.of(file for file, result in every.items() if LIMIT_RANGE in result.passed and not result.templated)
     if not holders:
         return results
+    from dataclasses import replace
+
     from afflint.inventory.source_objects import objects_of
 
     wanted = frozenset((LIMIT_RANGE,)).__contains__
