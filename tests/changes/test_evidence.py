@@ -289,6 +289,16 @@ class TestWhatIsRenderedOnlyInPart:
         history.write({"prod.yaml": "worker: {nodeSelector: {a: c}}\n"})
         assert known(report(afflint, "--render=kustomize"))[:2] == ("changed", ["prod.yaml:1  worker.nodeSelector: {a: b} → {a: c}"])
 
+    def test_a_base_in_another_place(self, history: History, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is left out of what is rendered, so that another version of it is not seen."""
+        on_path(monkeypatch, "kustomize")
+        remote = "https://github.com/example/base//web?ref="
+        history.commit({"web.yaml": WEB, "kustomization.yaml": f"resources: [web.yaml, '{remote}v1']\n"})
+        history.write({"kustomization.yaml": f"resources: [web.yaml, '{remote}v2']\n"})
+        verdict, values, [(name, reason)] = known(report(afflint, "--render=kustomize"))
+        assert (verdict, values, name) == ("not known", [], "kustomization.yaml")
+        assert reason.startswith("it is rendered without ")
+
     def test_another_tag_of_the_source_of_a_chart(self, history: History, afflint: Afflint) -> None:
         source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: web}\nspec: {ref: {tag: 1.0.0}}\n"
         history.commit({"source.yaml": source})

@@ -37,7 +37,8 @@ def compare_sides(sides: Sides, options: Options, request: DiffRequest) -> Chang
     options = options._replace(mapper=mapper, reader=mapper.reader)
     with sides.head.entered():
         changed = sides.changed.read() if sides.changed is not None else []
-    paths, competing = [each.path for each in changed], request.placement and _have_nodes(sides)
+    renders = any(side.session.config.render for side in (sides.base, sides.head))
+    paths, competing = [each.path for each in changed], renders and request.placement and _have_nodes(sides)
     sides = sides.rendered(options, Rendering(request.network, request.offline, paths, only_touched=not competing))
     outcome, changes = finding_changes(sides, options, mapper)
     placement = PlacementChanges((), 0, "")
@@ -87,9 +88,10 @@ def _declares_nodes(source: Source) -> bool:
 
 def _placement(sides: Sides, options: Options, request: DiffRequest) -> PlacementChanges:
     """Return how placement differs, in each cluster if the files are for several."""
-    clusters = _clusters(sides, options, request)
-    if not clusters:
+    try:
         return _in_one_cluster(sides, options, request)
+    except SeveralClustersError:
+        clusters = _clusters(sides, options, request)
     found = {}
     for cluster in clusters:
         own = request._replace(place=request.place._replace(cluster=cluster))
@@ -105,7 +107,7 @@ def _in_one_cluster(sides: Sides, options: Options, request: DiffRequest) -> Pla
 
 
 def _clusters(sides: Sides, options: Options, request: DiffRequest) -> list[Cluster]:
-    """Return the clusters of both sides; none if all files are for one."""
+    """Return the clusters of both sides, if one side has several."""
     found: dict[str, Cluster] = {}
     for side in (sides.head, sides.base):
         with side.entered():

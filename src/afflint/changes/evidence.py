@@ -13,6 +13,7 @@ from afflint.changes.changed_files import PROGRAMS, ChangedFile
 from afflint.changes.placement_values import ObjectDifference, object_differences
 from afflint.changes.sides import Side
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import summarize_names
 from afflint.kube.kinds import identify
 from afflint.manifests.manifest import Workload
 from afflint.manifests.reader import manifests_in
@@ -45,16 +46,19 @@ class Evidence(NamedTuple):
 def evidence_of(changed: Iterable[ChangedFile], base: Side, head: Side) -> Evidence:
     """Return what is known of the files that a change touches."""
     judge = _Judge(base, head)
-    values: list[ValueChange] = []
-    not_compared: dict[NotCompared, None] = {}
+    found = []
     for file in changed:
-        if not file.is_compared:
-            continue
-        found = judge.judge(file)
-        values += found.values
-        if not (base.has_failed(file.path) or head.has_failed(file.path)):  # Then what reads the file is named.
-            not_compared.update(dict.fromkeys(found.not_compared))
-    return Evidence(tuple(values), tuple(not_compared))
+        if file.is_compared:
+            each = judge.judge(file)
+            is_named = base.has_failed(file.path) or head.has_failed(file.path)  # What reads the file is then named.
+            found.append(each._replace(not_compared=()) if is_named else each)
+    return _together(found)
+
+
+def _together(parts: Iterable[Evidence]) -> Evidence:
+    parts = list(parts)
+    not_compared = dict.fromkeys(each for part in parts for each in part.not_compared)
+    return Evidence(tuple(value for part in parts for value in part.values), tuple(not_compared))
 
 
 _COMPARED = Evidence()
@@ -88,7 +92,7 @@ class _Judge:
             reason = "it cannot be read as YAML" if name.lower().endswith(SUFFIXES) and b"{{" not in _both(file) else "a template"
             return _unless_irrelevant(file, shown, reason)
         is_release = chart is not None or is_values_file(file.path) or self._is_named(name)
-        why = next((reason for side in there if (reason := side.reason_for(file.path))), "")
+        why = _reason(file, there)
         if name in NAMES or name == CHART:
             reason = f"a kustomization; {_RENDER}" if name in NAMES else f"the dependencies of a chart; {_RENDER}"
             is_other = any(each.others or (name == CHART and each.images) for each in differences)
@@ -96,24 +100,20 @@ class _Judge:
             return Evidence(values, (NotCompared(shown, reason),) if is_other else ())
         is_values = is_release or holds_values(_both(file))
         parts = [_of_object(each, shown, why, is_values=is_values or self._is_source(each)) for each in differences]
-        return Evidence(
-            tuple(value for part in parts for value in part.values),
-            tuple(dict.fromkeys(reason for part in parts for reason in part.not_compared)),
-        )
+        return _together(parts)
 
     def _of_releases(self, file: ChangedFile, shown: str, there: list[Side]) -> Evidence:
         """Return what is known of a file that is part of what was rendered: the releases in it need not be rendered themselves."""
         found = []
+        missing = [each for side in there for each in side.left_out_of(file.path)]
+        if missing and os.path.basename(file.path) in (*NAMES, CHART):
+            found.append(Evidence((), (NotCompared(shown, f"it is rendered without {summarize_names(list(dict.fromkeys(missing)))}"),)))
         for each in object_differences(shown, file.before, file.after) or ():
             is_release = is_workload_source(group_of(each.data), kind_of(each.data))
             is_source = group_of(each.data).startswith(_SOURCES) and any(side.renders and side.renders.lacks_some for side in there)
             if is_source or (is_release and not all(side.has_rendered_object(each.title) for side in there)):
-                why = next((reason for side in there if (reason := side.reason_for(file.path))), "")
-                found.append(_of_object(each, shown, why or "its chart or folder is in another place", is_values=False))
-        return Evidence(
-            tuple(value for each in found for value in each.values),
-            tuple(dict.fromkeys(reason for each in found for reason in each.not_compared)),
-        )
+                found.append(_of_object(each, shown, _reason(file, there) or "its chart or folder is in another place", is_values=False))
+        return _together(found)
 
     def _is_source(self, difference: ObjectDifference) -> bool:
         """Return whether a release or a Kustomization of Flux may take values or variables from an object."""
@@ -122,6 +122,11 @@ class _Judge:
     def _is_named(self, name: str) -> bool:
         """Return whether an object of Argo CD or Flux, a kustomization or a helmfile names a file as one with values."""
         return any(name in side.names_of_values for side in (self._base, self._head))
+
+
+def _reason(file: ChangedFile, there: Iterable[Side]) -> str:
+    """Return why the objects in a file were not rendered; "" if that is not known."""
+    return next((reason for side in there if (reason := side.reason_for(file.path))), "")
 
 
 def _of_object(difference: ObjectDifference, file: str, why: str, *, is_values: bool) -> Evidence:
@@ -175,7 +180,7 @@ def _both(file: ChangedFile) -> bytes:
 
 
 def _unless_irrelevant(file: ChangedFile, shown: str, reason: str) -> Evidence:
-    """Return that a file was not compared, unless neither version has a word about placement, or only their comments differ."""
+    """Return that a file was not compared, unless neither version has a word about placement."""
     if not _WORDS.search(_both(file)):
         return _COMPARED
     return Evidence((), (NotCompared(shown, reason),))

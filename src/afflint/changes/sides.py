@@ -135,6 +135,10 @@ class Side:
         """Return whether a kustomization or chart that reads the file at a path cannot be rendered."""
         return self.renders is not None and self.renders.has_failed(self._real(path))
 
+    def left_out_of(self, path: str) -> list[str]:
+        """Return what was left out of the kustomizations and charts that read the file at a path."""
+        return [] if self.renders is None else self.renders.left_out_of(self._real(path))
+
     def reason_for(self, path: str) -> str:
         """Return why the objects in a file were not rendered; "" if that is not known."""
         return "" if self.renders is None else self.renders.reason_for(self._real(path))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -303,6 +302,8 @@ def _note_outside(args: PlaceOptions, clusters: Sequence[Cluster]) -> None:
 def _in_each_cluster(plans: Mapping[str, Plan], args: PlaceOptions) -> Iterator[str]:
     """Yield the plans of several clusters, by their folders."""
     if args.form == "json":
+        import json
+
         yield '{\n  "version": 1,\n  "clusters": ['
         for number, (name, plan) in enumerate(plans.items()):
             yield f'{"," if number else ""}\n    {{"folder": {json.dumps(name)}, "placement": '

@@ -99,6 +99,11 @@ class RenderedRun:
         file = os.path.realpath(source.path)
         return any(each.may_have(file) for each in self._rendered.untouched) and not self.has_read(file)
 
+    def left_out_of(self, file: str) -> list[str]:
+        """Return what the roots that read a file, links resolved, were rendered without."""
+        found = [build for build in self._builds.values() if build.reads.has(file)]
+        return sorted({name for build in found for name in (*build.left_out, *(each.name for each in build.missing_dependencies))})
+
     @property
     def lacks_some(self) -> bool:
         """Whether charts or folders in other places were not rendered."""
@@ -114,11 +119,6 @@ class RenderedRun:
         remote = [each.reason or not_in_repository(each.what) for each in self._rendered.remote if os.path.realpath(each.file) == file]
         unsupported = [each.reason for each in self._rendered.unsupported if os.path.realpath(each.file) == file]
         return next(iter((*remote, *unsupported)), "")
-
-    @property
-    def values(self) -> frozenset[str]:
-        """The values files that Argo CD, Flux and helmfiles use, links resolved."""
-        return self._rendered.values
 
     def leave_out(self, roots: Collection[tuple[str, str]]) -> frozenset[str]:
         """Leave out the output of some roots, and return the names of the files that it is made of. ``roots`` are tools and names."""

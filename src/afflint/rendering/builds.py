@@ -353,6 +353,8 @@ class _Roots:
 
     def untouched(self, hinted: Sequence[Hint]) -> list[RootReads]:
         """Return what the roots read that are not rendered."""
+        if not self._wanted.only_touched:
+            return []
         return [root.reads for root in self._every(hinted).values() if not self._is_wanted(root)]
 
     def _is_wanted(self, root: _RenderRoot) -> bool:

@@ -71,15 +71,6 @@ def coverage_lines(
         yield f"Not rendered: {_counted_kinds(coverage.not_seen)}; `--render` {reads} what they create{needs}."
 
 
-def not_seen_lines(renders: RenderSummary | None, coverage: Coverage, reads: str, missing_tools: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the same lines without those about what was rendered, and without the roots that failed."""
-    if renders is None:
-        yield from coverage_lines(None, coverage, False, reads, missing_tools)
-        return
-    yield from _partial_lines(renders, verbose=False)
-    yield from _missing_lines(coverage, verbose=False)
-
-
 def _missing_lines(coverage: Coverage, verbose: bool) -> Iterator[str]:
     missing = [each for each in coverage.not_seen if each.missing]
     elsewhere = [] if verbose else [each for each in missing if each.reason == not_in_repository(each.missing)]
