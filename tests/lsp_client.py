@@ -69,7 +69,8 @@ class Client:
                     self.request("shutdown", None)
                     self.notify("exit", None)
                 assert self.process.wait(PATIENCE) == 0, self.errors()
-                assert not self.errors()
+                errors = self.errors()
+                assert not errors, errors
         finally:
             self.end()
 

@@ -1,6 +1,7 @@
 """Rendering in the language server: findings of rendered output appear at their origins, after the folder is opened and after each save."""
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -262,3 +263,17 @@ def _is_running(number: int) -> bool:
     except ProcessLookupError:
         return False
     return "\nState:\tZ" not in Path(f"/proc/{number}/status").read_text() if Path("/proc/self/status").exists() else True
+
+
+def test_an_interrupt_at_any_time_prints_nothing() -> None:
+    """Python prints an interrupt that arrives in a finalizer or after the end of `main`."""
+    program = """\
+import signal, threading, time
+from afflint.lsp.indexer.renderer import _interrupt_at_end
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Thread(target=_interrupt_at_end, args=(iter(()),), daemon=True).start()
+while True: time.sleep(1)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
+    assert ended.returncode != 0
+    assert ended.stderr == b""
