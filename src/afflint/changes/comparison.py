@@ -12,9 +12,9 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.node_files import NodeFileError, bytes_of
 from afflint.inventory.node_files import has_nodes as declares_nodes
 from afflint.pipeline.definitions import may_have_nodes
-from afflint.report.changes.model import REMOVED, ChangeReport, PlacementChanges, PlacementEffect, WorkloadChange
+from afflint.report.changes.model import REMOVED, ChangeReport, NotCompared, PlacementChanges, PlacementEffect, WorkloadChange
 from afflint.simulation.inputs import Cluster, PlaceRequest, SeveralClustersError
-from afflint.source.sources import Source, is_template
+from afflint.source.sources import Source, is_template, relative
 
 if TYPE_CHECKING:
     from afflint.pipeline.options import Options
@@ -45,7 +45,7 @@ def compare_sides(sides: Sides, options: Options, request: DiffRequest) -> Chang
     if request.placement:
         placement = _placement(sides, options._replace(baseline=None), request)
         evidence = evidence_of(changed, sides.base, sides.head)
-        not_compared = (*sides.not_rendered, *placement.not_compared, *evidence.not_compared)
+        not_compared = (*_read_by_one(sides), *sides.not_rendered, *placement.not_compared, *evidence.not_compared)
         placement = placement._replace(values=evidence.values, not_compared=not_compared)
         if not_compared:
             placement = placement._replace(workloads=tuple(map(_perhaps_removed, placement.workloads)))
@@ -62,11 +62,27 @@ def compare_sides(sides: Sides, options: Options, request: DiffRequest) -> Chang
     )
 
 
+def _read_by_one(sides: Sides) -> list[NotCompared]:
+    """Return the files that both sides have, and that only one of them reads because the configuration has changed."""
+    base, head = sides.base.session.config, sides.head.session.config
+    if (base.exclude, base.include) == (head.exclude, head.include):
+        return []
+    names = {}
+    for side in (sides.base, sides.head):
+        with side.entered():
+            names[side] = {relative(each.path) for each in side.sources()}
+    found = []
+    for side, other in ((sides.base, sides.head), (sides.head, sides.base)):
+        only = sorted(name for name in names[side] - names[other] if os.path.isfile(os.path.join(other.folder, name)))
+        found += [NotCompared(name, f"only {side.name} reads it, by its configuration") for name in only]
+    return found
+
+
 def _perhaps_removed(change: WorkloadChange) -> WorkloadChange:
     """Return the change of a workload without the claim that it is gone: what is not compared may create it."""
     if change.effects != (REMOVED,):
         return change
-    return change._replace(effects=(PlacementEffect("its manifest is removed; what is not compared may create it", "neutral"),))
+    return change._replace(effects=(PlacementEffect("gone from what is compared; what is not compared may create it", "neutral"),))
 
 
 def _have_nodes(sides: Sides) -> bool:
@@ -90,8 +106,12 @@ def _placement(sides: Sides, options: Options, request: DiffRequest) -> Placemen
     """Return how placement differs, in each cluster if the files are for several."""
     try:
         return _in_one_cluster(sides, options, request)
-    except SeveralClustersError:
+    except (SeveralClustersError, NodeFileError) as error:
         clusters = _clusters(sides, options, request)
+        if not clusters:
+            if any(side.session.config.nodes for side in (sides.base, sides.head)):
+                raise
+            return _without_nodes(sides, options, request, str(error))
     found = {}
     for cluster in clusters:
         own = request._replace(place=request.place._replace(cluster=cluster))
@@ -106,6 +126,17 @@ def _in_one_cluster(sides: Sides, options: Options, request: DiffRequest) -> Pla
     return placement_changes(base, head, notes, options.workers)
 
 
+def _without_nodes(sides: Sides, options: Options, request: DiffRequest, problem: str) -> PlacementChanges:
+    """Return how placement differs by the manifests alone: the nodes in them cannot be used."""
+    from afflint.changes.placement import placement_changes
+
+    read = []
+    for side in (sides.base, sides.head):
+        with side.entered():
+            read.append(side.place(options, (), request.pods, request.place))
+    return placement_changes(read[0], read[1], (f"the nodes are not used: {problem}",), options.workers)
+
+
 def _clusters(sides: Sides, options: Options, request: DiffRequest) -> list[Cluster]:
     """Return the clusters of both sides, if one side has several."""
     found: dict[str, Cluster] = {}
@@ -113,6 +144,8 @@ def _clusters(sides: Sides, options: Options, request: DiffRequest) -> list[Clus
         with side.entered():
             try:
                 side.place(options, None, request.pods, request.place)
+            except NodeFileError:
+                continue  # The folders of the other side may show whose nodes these are.
             except SeveralClustersError as error:
                 for each in error.clusters:
                     known = found.get(each.name)

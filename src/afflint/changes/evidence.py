@@ -7,33 +7,42 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from afflint.changes.changed_files import PROGRAMS, ChangedFile
+from afflint.changes.changed_files import PACKED, PROGRAMS, ChangedFile, is_document
 from afflint.changes.placement_values import ObjectDifference, object_differences
 from afflint.changes.sides import Side
+from afflint.controllers.operators import operator_pods
+from afflint.controllers.pod_source import NOWHERE
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import summarize_names
-from afflint.kube.kinds import identify
+from afflint.findings.phrases import quoted, summarize_names
+from afflint.kube.kinds import identify, is_custom
+from afflint.manifests.catalogue import custom_kind_of
 from afflint.manifests.manifest import Workload
+from afflint.manifests.podless_kinds import is_podless
 from afflint.manifests.reader import manifests_in
 from afflint.manifests.workload_sources import is_workload_source
 from afflint.report.changes.model import NotCompared, ValueChange
 from afflint.source.kustomizations import NAMES
+from afflint.source.skipped_files import reason_to_skip
 from afflint.source.sources import CHART, SUFFIXES
 from afflint.yaml import documents
-from afflint.yaml.document import list_at
+from afflint.yaml.document import list_at, map_at
 from afflint.yaml.object_fields import api_version_of, group_of, kind_of, name_of
 from afflint.yaml.prefilter import holds_values, is_values_file
 
 _WORDS = re.compile(rb"(?i)replicas|node_?selector|node_?name|tolerations?|taints?|affinity|topology_?spread|scheduler_?name")
-_OF_TEMPLATES = re.compile(rb"kind: *(Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|CronJob|Pod|VirtualMachine\w*)\b|\bdefine\b")
+_OF_WORKLOADS = re.compile(rb"\bkind: *(?:Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|CronJob|Pod|VirtualMachine\w*)\b")
+_TYPES = re.compile(rb"(?m)^(?:- )?(---|(?:apiVersion|kind)(?=:))(?:: *[\"']?([^\s\"']+))?")
+_INFRASTRUCTURE = re.compile(rb"helm_release|kubernetes_|kubectl_|node|taint|instance_type|machine_type|vm_size")
+"""Words in files of Terraform about nodes and about what runs on them."""
 _KUSTOMIZE = "kustomize.config.k8s.io"
 _SOURCES = "source.toolkit.fluxcd.io"
-_DEFINITION = "CustomResourceDefinition"
 _IRRELEVANT_IN_CHARTS = ("ci", "tests", "crds")
 """The folders of a chart whose files create no workloads when it is installed."""
+_LOCKS = ("Chart.lock", "requirements.lock")
 _RENDER = "`--render` renders it"
+_NO_LANGUAGE = "afflint does not read this language"
 
 
 class Evidence(NamedTuple):
@@ -43,16 +52,46 @@ class Evidence(NamedTuple):
     not_compared: tuple[NotCompared, ...] = ()
 
 
+_COMPARED = Evidence()
+
+
 def evidence_of(changed: Iterable[ChangedFile], base: Side, head: Side) -> Evidence:
     """Return what is known of the files that a change touches."""
     judge = _Judge(base, head)
     found = []
-    for file in changed:
-        if file.is_compared:
-            each = judge.judge(file)
-            is_named = base.has_failed(file.path) or head.has_failed(file.path)  # What reads the file is then named.
-            found.append(each._replace(not_compared=()) if is_named else each)
-    return _together(found)
+    for file in _without_moves(changed):
+        each = judge.judge(file)
+        is_named = base.has_failed(file.path) or head.has_failed(file.path)  # What reads the file is then named.
+        found.append(each._replace(not_compared=()) if is_named else each)
+    return _together([*found, _of_outputs(base, head, judge.differing)])
+
+
+def _of_outputs(base: Side, head: Side, known: Collection[str]) -> Evidence:
+    """Return what is not known of the releases in rendered output: those that differ, except for the known ones, and are not rendered."""
+    if base.renders is None or head.renders is None:
+        return _COMPARED
+    before, after = base.renders.declaring_outputs(), head.renders.declaring_outputs()
+    found = []
+    for name in sorted(before.keys() & after.keys()):
+        differences = object_differences(name, before[name], after[name]) if before[name] != after[name] else None
+        for each in differences or ():
+            is_seen = base.has_rendered_object(each.title) and head.has_rendered_object(each.title)
+            if is_workload_source(group_of(each.data), kind_of(each.data)) and not is_seen and each.title not in known:
+                found.append(NotCompared(name, f"{each.title}, which it creates, is not rendered"))
+    return Evidence((), tuple(found))
+
+
+def _without_moves(changed: Iterable[ChangedFile]) -> list[ChangedFile]:
+    """Return the files; one that only moved is compared with itself, under its new name."""
+    files = list(changed)
+    gone = {each.before: each.path for each in files if each.after is None and each.before}
+    moved = {each.path: gone.pop(each.after) for each in files if each.before is None and each.after in gone}
+    old = {*moved.values()}
+    return [
+        each._replace(before=each.after, moved_from=moved.get(each.path, "")) if each.path in moved else each
+        for each in files
+        if each.path not in old
+    ]
 
 
 def _together(parts: Iterable[Evidence]) -> Evidence:
@@ -61,67 +100,127 @@ def _together(parts: Iterable[Evidence]) -> Evidence:
     return Evidence(tuple(value for part in parts for value in part.values), tuple(not_compared))
 
 
-_COMPARED = Evidence()
-
-
 class _Judge:
     def __init__(self, base: Side, head: Side) -> None:
         self._base, self._head = base, head
+        self.differing: set[str] = set()
+        """The kinds and names of the objects that differ in the files."""
 
     def judge(self, file: ChangedFile) -> Evidence:
         """Return what is known of one file; nothing if it was compared, or creates no workloads."""
-        there = [side for side, data in ((self._base, file.before), (self._head, file.after)) if data is not None]
+        versions = ((self._base, None if file.moved_from else file.before), (self._head, file.after))
+        there = [side for side, data in versions if data is not None]
         shown = self._head.shown(file.path)
+        chart = next((found for side in there if (found := side.readers.chart_around(file.path)) is not None), None)
+        reader = next((found for side in there if (found := side.readers.kustomization_of(file.path)) is not None), None)
+        if not file.is_compared and reader is None:
+            return _COMPARED
+        if file.problem:
+            return Evidence((), (NotCompared(shown, file.problem),))
         if all(side.has_rendered(file.path) for side in there):
             return self._of_releases(file, shown, there)
-        name = os.path.basename(file.path)
-        chart = next((found for side in there if (found := side.chart_around(file.path)) is not None), None)
-        if name.lower().endswith(PROGRAMS):
-            return _unless_irrelevant(file, shown, "afflint does not read this language")
         if chart is not None:
-            inside = os.path.relpath(file.path, chart).split(os.sep)
-            if inside[0] in _IRRELEVANT_IN_CHARTS:
-                return _COMPARED
-            if inside[0] == "templates":
-                is_relevant = _WORDS.search(_both(file)) or _OF_TEMPLATES.search(_both(file))
-                return Evidence((), (NotCompared(shown, f"a template of a chart; {_RENDER}"),)) if is_relevant else _COMPARED
-        if name == CHART and not _has_other_dependencies(file):
+            of_chart = self._in_chart(file, shown, os.path.relpath(file.path, chart or os.curdir).split(os.sep))
+            if of_chart is not None:
+                return of_chart
+        name = os.path.basename(file.path).lower()
+        if name.endswith(PROGRAMS):
+            is_certain = not name.endswith((".tf", ".j2")) or (name.endswith(".tf") and _INFRASTRUCTURE.search(_both(file)))
+            return Evidence((), (NotCompared(shown, _NO_LANGUAGE),)) if is_certain else _unless_irrelevant(file, shown, _NO_LANGUAGE)
+        if name.endswith(PACKED):
+            return Evidence((), (NotCompared(shown, f"a packed chart; {_RENDER}"),))
+        why_read = "" if reader is None else f"{quoted(self._head.shown(reader))} reads it; {_RENDER}"
+        if not name.endswith(SUFFIXES) and self._is_named(file.path):
+            return Evidence((), (NotCompared(shown, f"an object of Argo CD or Flux may read it; {_RENDER}"),))
+        if not name.endswith(SUFFIXES) and os.path.basename(file.path) not in NAMES:
+            uses_it = any(side.readers.uses_objects or side.readers.takes_objects for side in there)
+            return Evidence((), (NotCompared(shown, why_read),)) if why_read and uses_it and not is_document(name) else _COMPARED
+        if os.path.basename(file.path) == CHART and not _has_other_dependencies(file):
             return _COMPARED
-        differences = object_differences(shown, file.before, file.after)
+        return self._by_fields(file, shown, there, why_read)
+
+    def _in_chart(self, file: ChangedFile, shown: str, inside: list[str]) -> Evidence | None:
+        """Return what is known of a file of a chart by its path there; None if its fields may say more."""
+        name = inside[-1]
+        if inside[0] in _IRRELEVANT_IN_CHARTS and not self._is_named(file.path):
+            return _COMPARED
+        if inside[0] == "templates" and name.lower().endswith((*SUFFIXES, ".tpl")):
+            is_relevant = "tests" not in inside and _makes_workloads(file)
+            return Evidence((), (NotCompared(shown, f"a template of a chart; {_RENDER}"),)) if is_relevant else _COMPARED
+        if name in _LOCKS:
+            return Evidence((), (NotCompared(shown, f"the versions of dependencies of a chart; {_RENDER}"),))
+        if name == ".helmignore":
+            return Evidence((), (NotCompared(shown, f"which files a chart has; {_RENDER}"),))
+        if name.lower().endswith((*PACKED, *PROGRAMS)) or (name.lower().endswith(SUFFIXES) and not name.endswith((".json", ".md.gotmpl"))):
+            return None
+        chart = "/".join(file.path.split("/")[: -len(inside)])
+        is_read = any(side.readers.reads_files(chart) for side in (self._base, self._head))
+        return Evidence((), (NotCompared(shown, f"templates of the chart read files; {_RENDER}"),)) if is_read else _COMPARED
+
+    def _by_fields(self, file: ChangedFile, shown: str, there: list[Side], why_read: str) -> Evidence:
+        """Return what the fields of a YAML file show."""
+        name = os.path.basename(file.path)
+        is_release = self._is_named(file.path) or any(side.readers.chart_around(file.path) is not None for side in there)
+        if reason_to_skip(name, file.after or file.before or b"").startswith("encrypted"):
+            return Evidence((), (NotCompared(shown, "encrypted values"),)) if is_release or why_read else _COMPARED
+        differences = self._differences(file, shown)
+        if file.is_compared and not all(os.path.isfile(os.path.join(side.root, file.path)) for side in there):
+            return Evidence((), (NotCompared(shown, "a link to a file that is not read"),))
         if differences is None:
             reason = "it cannot be read as YAML" if name.lower().endswith(SUFFIXES) and b"{{" not in _both(file) else "a template"
             return _unless_irrelevant(file, shown, reason)
-        is_release = chart is not None or is_values_file(file.path) or self._is_named(name)
-        why = _reason(file, there)
+        is_values = is_release or holds_values(_both(file))
+        if file.moved_from and is_values:
+            return Evidence((), (NotCompared(shown, f"values that were in {quoted(self._head.shown(file.moved_from))}"),))
         if name in NAMES or name == CHART:
             reason = f"a kustomization; {_RENDER}" if name in NAMES else f"the dependencies of a chart; {_RENDER}"
             is_other = any(each.others or (name == CHART and each.images) for each in differences)
             values = tuple(value for each in differences for value in each.values)
             return Evidence(values, (NotCompared(shown, reason),) if is_other else ())
-        is_values = is_release or holds_values(_both(file))
-        parts = [_of_object(each, shown, why, is_values=is_values or self._is_source(each)) for each in differences]
+        why = _reason(file, there)
+        is_loaded = any(side.readers.is_loaded(file.path) for side in there)
+        parts = []
+        for each in differences:
+            if is_loaded and not (kind_of(each.data) and api_version_of(each.data)):
+                parts.append(Evidence(each.values, (NotCompared(shown, why_read),) if each.others else ()))
+            else:
+                parts.append(_of_object(each, shown, why, is_values=is_values or self._is_source(each)))
+        if not file.is_compared and differences:
+            parts.append(Evidence((), (NotCompared(shown, why_read),)))
         return _together(parts)
+
+    def _differences(self, file: ChangedFile, shown: str) -> list[ObjectDifference] | None:
+        differences = object_differences(shown, file.before, file.after)
+        self.differing.update(each.title for each in differences or ())
+        return differences
 
     def _of_releases(self, file: ChangedFile, shown: str, there: list[Side]) -> Evidence:
         """Return what is known of a file that is part of what was rendered: the releases in it need not be rendered themselves."""
         found = []
         missing = [each for side in there for each in side.left_out_of(file.path)]
-        if missing and os.path.basename(file.path) in (*NAMES, CHART):
+        if missing and os.path.basename(file.path) in (*NAMES, CHART, *_LOCKS):
             found.append(Evidence((), (NotCompared(shown, f"it is rendered without {summarize_names(list(dict.fromkeys(missing)))}"),)))
-        for each in object_differences(shown, file.before, file.after) or ():
+        lacks_some = any(side.renders is not None and side.renders.lacks_some for side in there)
+        for each in self._differences(file, shown) or ():
             is_release = is_workload_source(group_of(each.data), kind_of(each.data))
-            is_source = group_of(each.data).startswith(_SOURCES) and any(side.renders and side.renders.lacks_some for side in there)
+            is_source = group_of(each.data).startswith(_SOURCES) and lacks_some
             if is_source or (is_release and not all(side.has_rendered_object(each.title) for side in there)):
                 found.append(_of_object(each, shown, _reason(file, there) or "its chart or folder is in another place", is_values=False))
+            elif lacks_some and not kind_of(each.data) and any(side.readers.has_values(file.path) for side in there):
+                found.append(_of_object(each, shown, "", is_values=True))
         return _together(found)
 
     def _is_source(self, difference: ObjectDifference) -> bool:
         """Return whether a release or a Kustomization of Flux may take values or variables from an object."""
-        return kind_of(difference.data) in ("ConfigMap", "Secret") and self._is_named(name_of(difference.data))
+        name = name_of(difference.data)
+        return kind_of(difference.data) in ("ConfigMap", "Secret") and any(
+            side.readers.names_object(name) for side in (self._base, self._head)
+        )
 
-    def _is_named(self, name: str) -> bool:
-        """Return whether an object of Argo CD or Flux, a kustomization or a helmfile names a file as one with values."""
-        return any(name in side.names_of_values for side in (self._base, self._head))
+    def _is_named(self, path: str) -> bool:
+        """Return whether a file has values by its name, or an object of Argo CD or Flux, a kustomization or a helmfile names it as one."""
+        readers = (self._base.readers, self._head.readers)
+        return is_values_file(path) or any(each.names_values(path) or each.has_values(path) for each in readers)
 
 
 def _reason(file: ChangedFile, there: Iterable[Side]) -> str:
@@ -131,7 +230,7 @@ def _reason(file: ChangedFile, there: Iterable[Side]) -> str:
 
 def _of_object(difference: ObjectDifference, file: str, why: str, *, is_values: bool) -> Evidence:
     """Return what is known of an object that differs; ``why`` it was not rendered, if that is known."""
-    data, values, kind = difference.data, difference.values, kind_of(difference.data)
+    data, values, kind, group = difference.data, difference.values, kind_of(difference.data), group_of(difference.data)
 
     def unknown(reason: str) -> Evidence:
         return Evidence(values, (NotCompared(file, reason),) if difference.others else ())
@@ -142,27 +241,68 @@ def _of_object(difference: ObjectDifference, file: str, why: str, *, is_values: 
         if is_values:
             return unknown("values of a chart that is not rendered")
         return Evidence(values if any(not _is_count(each) for each in values) else ())
-    if kind == _DEFINITION:
+    if kind in ("ConfigMap", "Secret"):
+        if is_values:
+            return unknown(f"{difference.title} has values or variables of something that is not rendered")
+        if any(type(each) is str and _OF_WORKLOADS.search(each.encode("utf-8", "replace")) for each in map_at(data, "data").values()):
+            return unknown(f"{difference.title} has manifests, and something may apply them")
+        return Evidence(values)
+    if is_podless(group, kind):
         return _COMPARED
-    if is_values and kind in ("ConfigMap", "Secret"):
-        return unknown(f"{difference.title} has values or variables of something that is not rendered")
-    if group_of(data) == _KUSTOMIZE:
+    if group == _KUSTOMIZE:
         return unknown(f"a kustomization; {_RENDER}")
-    if group_of(data).startswith(_SOURCES):
+    if group.startswith(_SOURCES):
         return Evidence((), (NotCompared(file, f"{difference.title} is the source of something that is not rendered"),))
-    if is_workload_source(group_of(data), kind):
+    if is_workload_source(group, kind):
         return unknown(f"{difference.title} is not rendered: {why}" if why else f"{difference.title}; {_RENDER}")
     identity = identify(api_version_of(data), kind)
     if identity.kind is None or not identity.kind.templates:
-        return Evidence(values)
+        return _of_custom(difference, file) if is_custom(group) and identity.kind is None else Evidence(values)
     is_patch = next((each.partial for each in manifests_in(difference.document) if isinstance(each, Workload) and each.data is data), True)
     return unknown(f"a patch; {_RENDER}") if is_patch else _COMPARED
+
+
+def _of_custom(difference: ObjectDifference, file: str) -> Evidence:
+    """Return what is known of a custom resource that differs: where its pods run is compared if afflint knows its kind."""
+    group, kind = group_of(difference.data), kind_of(difference.data)
+    workloads = [each for each in manifests_in(difference.document) if isinstance(each, Workload) and each.data is difference.data]
+    if any(operator_pods(each, NOWHERE) is not None for each in workloads):
+        return _COMPARED  # As a workload.
+    is_known = custom_kind_of(group, kind) is not None and not difference.is_whole
+    why = f"{difference.title}: afflint does not know which pods its operator makes"
+    return Evidence(difference.values, (NotCompared(file, why),) if difference.others and not is_known else ())
 
 
 def _has_other_dependencies(file: ChangedFile) -> bool:
     """Return whether a Chart.yaml names other charts than before; its version and its descriptions create no workloads."""
     before, after = [documents.read(each or b"", 0, 0) for each in (file.before, file.after)]
     return list_at(before.data, "dependencies") != list_at(after.data, "dependencies")
+
+
+def _makes_workloads(file: ChangedFile) -> bool:
+    """Return whether a template that differs may make workloads, by the types of the objects in it."""
+    before, after = [_without_comments(each or b"") for each in (file.before, file.after)]
+    if before == after:
+        return False
+    text = b"\n".join((*before, b"---", *after))
+    group, has_kind = None, False
+    for found in _TYPES.finditer(text):
+        word, value = found[1], (found[2] or b"").decode("utf-8", "replace")
+        if word == b"---":
+            group = None
+        elif word == b"apiVersion":
+            group = None if "{" in value else value.rpartition("/")[0]
+        else:
+            has_kind = True
+            if not is_podless(group or "", value):
+                return True
+    return not has_kind or b"define" in text
+
+
+def _without_comments(text: bytes) -> list[bytes]:
+    """Return the lines of a template without those that are empty, and without comments in which nothing is filled in."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not (line.startswith(b"#") and b"{{" not in line)]
 
 
 def _is_count(value: ValueChange) -> bool:
@@ -180,7 +320,7 @@ def _both(file: ChangedFile) -> bytes:
 
 
 def _unless_irrelevant(file: ChangedFile, shown: str, reason: str) -> Evidence:
-    """Return that a file was not compared, unless neither version has a word about placement."""
-    if not _WORDS.search(_both(file)):
+    """Return that a file was not compared, unless neither version has a word about placement, or makes workloads."""
+    if not (_WORDS.search(_both(file)) or _OF_WORKLOADS.search(_both(file))):
         return _COMPARED
     return Evidence((), (NotCompared(shown, reason),))

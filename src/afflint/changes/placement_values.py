@@ -12,17 +12,20 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
+from afflint.kube.kinds import is_custom
 from afflint.manifests.reader import objects_in
 from afflint.report.changes.model import ValueChange
 from afflint.yaml import documents
-from afflint.yaml.document import Document
+from afflint.yaml.document import Document, text_at
 from afflint.yaml.embedded import documents_in_block
-from afflint.yaml.object_fields import api_version_of, kind_of, name_of, namespace_of
+from afflint.yaml.object_fields import api_version_of, group_of, kind_of, name_of, namespace_of
 
 _ENDINGS = ("replicas", "replicacount", "nodeselector", "tolerations", "topologyspreadconstraints", "affinity", "affinitypreset")
 """How the names of placement values end, in lower case."""
 _WHOLE = frozenset(("nodename", "schedulername"))
 _REPLICAS = ("replicas", "replicacount")
+_SIZES = frozenset(("count", "instances", "members", "nodecount", "servers", "size"))
+"""What custom resources call the number of their pods, in lower case."""
 _OF_IMAGES = frozenset(
     ("tag", "image", "digest", "imagetag", "newtag", "newname", "repository", "registry", "pullpolicy", "imagepullpolicy")
 )
@@ -33,7 +36,8 @@ _LONGEST = 90
 class ObjectDifference(NamedTuple):
     """What differs between two versions of an object: its placement values, and whether other fields do, images excepted.
 
-    ``data`` is the newer version; for a document without a kind, its content. ``title``: its kind and name.
+    ``data`` is the newer version; for a document without a kind, its content. ``title``: its kind and name. ``is_whole``: one of the
+    versions does not have the object.
     """
 
     document: Document
@@ -43,6 +47,7 @@ class ObjectDifference(NamedTuple):
     others: bool = False
     images: bool = False
     """Whether images differ: fields with names such as ``tag``."""
+    is_whole: bool = False
 
 
 class _FieldValue(NamedTuple):
@@ -95,7 +100,7 @@ def _difference(file: str, old: _ReadObject, new: _ReadObject) -> ObjectDifferen
             is_image = name.lower() in _OF_IMAGES
             others, images = others or not is_image, images or is_image
     values.sort(key=lambda each: (each.line, each.field))
-    return ObjectDifference(here.document, here.data, here.title, tuple(_once(values)), others, images)
+    return ObjectDifference(here.document, here.data, here.title, tuple(_once(values)), others, images, old is _NOTHING or new is _NOTHING)
 
 
 def _once(values: Sequence[ValueChange]) -> Iterator[ValueChange]:
@@ -125,6 +130,21 @@ def _objects(data: bytes | None) -> dict[_FieldKey, _ReadObject] | None:
             title = f"{kind_of(each)} {name_of(each)}" if kind_of(each) and name_of(each) else ""
             key = (*identity, alike[identity])
             found[key] = _ReadObject(title, each, _fields_of(document, each, base), document)
+        if type(document.data) is list:
+            alike[()] += 1
+            found["", alike[()]] = _ReadObject("", {}, _operations_of(document), document)
+    return found
+
+
+def _operations_of(document: Document) -> _Fields:
+    """Return what the operations of a JSON patch set (RFC 6902), by the fields that they name."""
+    found: _Fields = {}
+    for index, each in enumerate(document.data if type(document.data) is list else ()):
+        steps = text_at(each, "path").split("/")[1:]
+        if steps:
+            value = each.get("value", text_at(each, "op"))
+            counts = "value" in each and _is_placement(steps[-1], value)
+            _add(found, _Walked(document, value, (*steps,), (index, "value" if "value" in each else "op")), counts=counts)
     return found
 
 
@@ -157,11 +177,12 @@ def _fields_of(document: Document, data: dict[str, Any], base: Path) -> _Fields:
     """Return the placement values of an object, and its other single values; none that are empty."""
     found: _Fields = {}
     top = _Walked(document, data, (), base)
-    waiting = [top]
+    waiting, is_operated = [top], is_custom(group_of(data))
     while waiting:
         here = waiting.pop()
         name = here.path[-1] if here.path else ""
-        if here is not top and type(name) is str and _is_placement(name, here.value):
+        is_size = is_operated and type(here.value) is int and type(name) is str and name.lower() in _SIZES
+        if here is not top and type(name) is str and (is_size or _is_placement(name, here.value)):
             _add(found, here, counts=True)
         elif type(here.value) is dict:
             waiting += [here.below(key, key, value) for key, value in here.value.items() if type(key) is str]

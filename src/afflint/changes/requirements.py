@@ -59,6 +59,8 @@ class Requirements(NamedTuple):
     daemon: bool
     eviction: Eviction | None
     """What an eviction does to its VMs; None for other workloads."""
+    not_started_by: str
+    """The field that keeps its VMs from starting; "" if they start."""
 
 
 def requirements_of(pod_source: PodSource, pods: Pods | None) -> Requirements:
@@ -88,6 +90,7 @@ def requirements_of(pod_source: PodSource, pods: Pods | None) -> Requirements:
         text_at(pod_source.pod, "schedulerName") or "default-scheduler",
         pod_source.daemon,
         eviction_of(pod_source) if pod_source.kubevirt else None,
+        pod_source.not_started_by,
     )
 
 
@@ -131,6 +134,9 @@ def manifest_effects(before: Requirements, after: Requirements, domains: Mapping
     """
     if before.replicas != after.replicas and not after.daemon:
         yield PlacementEffect(f"replicas: {before.replicas} → {after.replicas}", "neutral" if after.replicas else "worse")
+    if bool(before.not_started_by) != bool(after.not_started_by):
+        text = f"{after.not_started_by}: it no longer starts by itself" if after.not_started_by else "it starts by itself"
+        yield PlacementEffect(text, "worse" if after.not_started_by else "neutral")
     if domains is None:
         yield from _node_effects(before, after)
     for key in sorted(before.separation.keys() | after.separation.keys()):

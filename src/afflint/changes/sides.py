@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,14 +13,15 @@ from afflint.changes import findings
 from afflint.changes.changed_files import ChangedFiles
 from afflint.changes.git import Range, Repository, TreeEntry
 from afflint.changes.map_once import MapOnce
+from afflint.changes.readers import Readers
 from afflint.changes.snapshot import Snapshot, extract, snapshot_folder, wanted_files, working_in
-from afflint.config import COMMAND_LINE, CONFIG_FILES, Config, find
+from afflint.config import COMMAND_LINE, CONFIG_FILES, NO_NODES, Config, find
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.report.changes.model import NotCompared
 from afflint.source.repositories import is_inside, is_really_inside
-from afflint.source.sources import CHART, STDIN, SUFFIXES, Source, SourceError, read_bytes, relative
+from afflint.source.sources import STDIN, SUFFIXES, Source, SourceError, discover, relative
 
 if TYPE_CHECKING:
     from afflint.pipeline.options import Options
@@ -34,10 +34,6 @@ Load = Callable[[str | None], Config]
 """Loads a configuration file, or the defaults, with the options of the command line."""
 WORK_TREE = "work tree"
 _MOST_NAMED = 3
-_NAMING_VALUES = (b"valueFiles", b"valuesFile", b"valuesFrom", b"substituteFrom", b"releases:")
-"""The fields that name files, ConfigMaps and Secrets with values."""
-_OBJECT_NAME = re.compile(rb"\bname: *[\"']?([\w.-]+)")
-_FILE_NAME = re.compile(rb"[\w./-]+\.(?:ya?ml|json|gotmpl)\b")
 
 
 class Rendering(NamedTuple):
@@ -116,7 +112,9 @@ class Side:
         return self._rendered[1]
 
     def _real(self, path: str) -> str:
-        return os.path.realpath(os.path.join(self.root, path))
+        """Return the absolute path of a file, its folder with links resolved."""
+        folder, name = os.path.split(os.path.join(self.root, path))
+        return os.path.join(os.path.realpath(folder), name)
 
     @property
     def renders(self) -> RenderedRun | None:
@@ -147,45 +145,45 @@ class Side:
         """Return the name in reports of the file at a path below the root of the repository."""
         return relative(os.path.join(self.root, path), os.path.realpath(self.folder))
 
-    def chart_around(self, path: str) -> str | None:
-        """Return the folder below the root of the innermost chart that has the file at a path; None outside of charts."""
-        folders = path.split("/")[:-1]
-        above = ["/".join(folders[:length]) for length in range(len(folders), -1, -1)]
-        return next((each for each in above if os.path.isfile(os.path.join(self.root, each, CHART))), None)
-
     @cached_property
-    def names_of_values(self) -> frozenset[str]:
-        """The names of the files, ConfigMaps and Secrets that an object of Argo CD or Flux or a helmfile may name as values."""
-        found: set[str] = set()
-        with self.entered():
-            sources = self.sources()
-        for source in sources:
-            try:
-                data = read_bytes(source)
-            except OSError:
-                continue
-            if any(word in data for word in _NAMING_VALUES):
-                names = (*map(os.path.basename, _FILE_NAME.findall(data)), *_OBJECT_NAME.findall(data))
-                found.update(each.decode("utf-8", "replace") for each in names)
-        return frozenset(found)
+    def readers(self) -> Readers:
+        """The charts, kustomizations and other objects of this side that read files."""
+
+        def paths() -> list[str]:
+            with working_in(self.folder):
+                return [os.path.abspath(each.path) for each in self.sources()]
+
+        return Readers(self.root, paths)
 
     def check(self, options: Options) -> Outcome:
         """Return the findings of this side."""
         return self.session.check(*self._with_renders(options))
 
     def place(self, options: Options, node_files: Sequence[Source] | None, pods: Sequence[str], request: PlaceRequest) -> PlaceInputs:
-        """Return the input of the simulation of this side."""
+        """Return the input of the simulation of this side, with its own nodes, those of some files, or none."""
         from afflint.simulation.inputs import inputs_of
 
         sources, options = self._with_renders(options)
         if self.renders is not None:
             sources = [each for each in sources if not self.renders.is_untouched(each)]
+        sources = [each for each in sources if not self._is_template(each.path)]
         running = [self.snapshot.path_of(path) for path in pods] if self.snapshot is not None else pods
         session, config = self.session, self.session.config
         if config.select is not None or config.ignore:
             # Which rules are reported makes no difference to what the API server rejects.
             session = session.under(config._replace(select=None, ignore=()))
+        if node_files is not None and not node_files:
+            session = session.under(session.config._replace(nodes=(NO_NODES,)))
         return inputs_of(session, sources, running, request._replace(lines=False, needs_nodes=False), options, node_files)
+
+    def _is_template(self, path: str) -> bool:
+        """Return whether a file is a template of a chart: what it creates is only known if the chart is rendered."""
+        folders = os.path.dirname(path).split(os.sep)
+        if "templates" not in folders:
+            return False
+        below = os.path.relpath(self._real(os.path.abspath(path)), self.root).replace(os.sep, "/")
+        chart = self.readers.chart_around(below)
+        return chart is not None and below.removeprefix(f"{chart}/" if chart else "").startswith("templates/")
 
     def failures(self) -> dict[tuple[str, str], str]:
         """Return why roots that read a changed file cannot be rendered, with the paths of the repository in place of the snapshot's."""
@@ -193,9 +191,11 @@ class Side:
         failures = {} if self.renders is None else self.renders.touched_failures
         return {root: reason.replace(top, "") if top else reason for root, reason in failures.items()}
 
-    def manifests(self) -> Iterator[str]:
-        """Yield the paths of the files that are checked."""
-        return (each.path for each in self.sources())
+    def files(self) -> Iterator[str]:
+        """Yield the paths of the files that are checked, and of others beside them."""
+        paths = [path for path in self._paths if os.path.lexists(path)]
+        yield from (each.path for each in self.sources())
+        yield from (each.path for each in discover(paths, self.session.excludes, lambda _: True))
 
     def _with_renders(self, options: Options) -> tuple[Sequence[Source], Options]:
         renders = self.render(options)
@@ -298,7 +298,8 @@ def opened(
         notes += [*first.notes, *second.notes]
         if load is None and (path := _changed_file(repository, more[0], (first, second))) is not None:
             notes.append(f"{quoted(path)} has changed; both sides are checked with the configuration of the work tree")
-        changed = ChangedFiles(repository, of_base, None if head is None else of_head, second.manifests, _is_compared(session, tops))
+        is_read = _is_read(first, second)
+        changed = ChangedFiles(repository, of_base, None if head is None else of_head, second.files, _is_compared(session, tops), is_read)
         yield Sides(first, second, tuple(notes), changed)
 
 
@@ -306,6 +307,11 @@ def _is_compared(session: Session, tops: Sequence[str]) -> Callable[[str, str], 
     """Return whether a comparison includes a file, by its path below the root of the repository and its absolute path."""
     everything = os.curdir in tops
     return lambda path, absolute: (everything or any(is_inside(path, top) for top in tops)) and not session.excludes(absolute)
+
+
+def _is_read(*sides: Side) -> Callable[[str], bool]:
+    """Return whether a chart or a kustomization of one of the sides may read a file, by its path below the root of the repository."""
+    return lambda path: any(side.readers.is_read(path) for side in sides)
 
 
 def _new(folder: str, name: str) -> str:

@@ -25,7 +25,8 @@ _ALWAYS = frozenset((*NAMES, CHART, ".gitignore", *CONFIG_FILES))
 """The names of files that affect how others are read, wherever they are."""
 _ENDINGS = (*SUFFIXES, ".toml")
 """How the names of manifests and of configuration files end."""
-_LFS = b"version https://git-lfs.github.com/spec/"
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+"""How files begin whose content Git LFS has."""
 _MEMORY_FOLDER = "/dev/shm"
 """The file system in memory that Linux has."""
 _BLOCK = 4096
@@ -151,7 +152,7 @@ def extract(
                     absent += [each.path for each in same if each.path.lower().endswith(SUFFIXES)]
                     continue
                 extraction.write(tree, same, data)
-                pointers.update([same[0].blob] if data.startswith(_LFS) else [])
+                pointers.update([same[0].blob] if data.startswith(LFS_POINTER) else [])
             links = [each for each in entries if each.mode == LINK]
             for each, target in zip(links, repository.blobs([each.blob for each in links]), strict=True):
                 if target is not None and b"\0" not in target:

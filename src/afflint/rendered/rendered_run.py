@@ -15,6 +15,7 @@ from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource,
 from afflint.findings.finding import NO_OBJECT, FileId, Finding, ObjectRef, Related, Span, sort_key
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
+from afflint.manifests.workload_sources import may_declare
 from afflint.rendering.builds import Build, BuildFailure, RenderOptions, render_roots
 from afflint.rendering.clusters import Root, clusters_of
 from afflint.rendering.flux_variables import VARIABLE
@@ -113,6 +114,10 @@ class RenderedRun:
         """Return whether an object such as ``HelmRelease web`` was rendered, and no object of its name failed."""
         failed = any(each.declared_by == declared_by for each in self._rendered.failures)
         return not failed and any(each.declared_by == declared_by for each in self._builds.values())
+
+    def declaring_outputs(self) -> dict[str, bytes]:
+        """Return the output of the roots that have changed, by their names, of those with objects that create workloads."""
+        return {each.name: each.output for each in self._builds.values() if each.reads.is_touched and may_declare(each.output)}
 
     def reason_for(self, file: str) -> str:
         """Return why an object of Argo CD or Flux in a file, links resolved, was not rendered; "" if that is not known."""

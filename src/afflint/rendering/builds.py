@@ -30,10 +30,10 @@ from afflint.rendering.helmfiles import add_helmfiles
 from afflint.rendering.hints import Hint, Hints, RemoteObject, UnsupportedObject
 from afflint.rendering.kustomize_builds import KustomizeBuilder, PostRenderedSourceMap, post_render
 from afflint.rendering.kustomize_chart_origins import ChartOutput
-from afflint.rendering.kustomize_charts import declarations_in
 from afflint.rendering.kustomize_origins import SourceMap
 from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
+from afflint.rendering.references import charts_named, files_named
 from afflint.rendering.roots import Kustomization, RootKustomizations, chart_data, chart_folders, kustomization_folders
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
 from afflint.source.files import read_regular
@@ -363,24 +363,18 @@ class _Roots:
     def _reads(self, root: _RenderRoot) -> RootReads:
         """Return what a root reads, and whether that has changed."""
         hint, changed = root.hint, self._wanted.changed
-        files = {*hint.values, *hint.inputs, hint.file}
+        files = {*hint.values, *hint.inputs, hint.file, *(each.partition("=")[2] for each in hint.options)}
         if root.kustomization is not None:
             covered = self._known.covered(root.kustomization)
-            files |= covered
+            files |= covered | files_named(self._known, root.kustomization).keys()
             folders = {os.path.dirname(each) for each in covered if os.path.basename(each) in NAMES}
-            charts = {each for folder in folders for each in self._charts_of(folder)}
+            charts = charts_named(self._known, root.kustomization)
         else:
             folders = charts = {hint.folder} if hint.chart is None else set()
         charts = {each for chart in charts for each in _with_dependencies(chart)}
         reads = RootReads(frozenset(files), frozenset(charts), frozenset(folders))
         is_touched = changed is None or not self._touched.isdisjoint(files) or any(map(reads.may_have, changed))
         return reads._replace(is_touched=is_touched)
-
-    def _charts_of(self, folder: str) -> list[str]:
-        """Return the folders of the charts in the repository that the kustomization of a folder renders."""
-        here = self._known.at(folder)
-        charts = declarations_in(here.data, folder).charts if here is not None else []
-        return [os.path.realpath(each.folder) for each in charts if each.is_here]
 
     def _declares(self, root: _RenderRoot) -> bool:
         """Return whether the output of a root may declare other roots: the text of one of its files has such an object."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -27,6 +28,7 @@ from afflint.yaml.json_text import json_text
 
 _LARGEST = 1 << 20
 _MOST_VALUES = 1_000_000
+_LONGEST_PATH = 4096
 BASES = ("resources", "bases", "components")
 """The fields of a kustomization with other kustomizations."""
 PLUGINS = ("generators", "transformers", "validators")
@@ -43,8 +45,9 @@ _PLAIN = frozenset((*BASES, *_ABOUT_ITSELF))
 """The fields of a kustomization that change no object."""
 _HTTP = re.compile(r"https?:", re.IGNORECASE)
 _REMOTE = re.compile(r"https?:|[a-z][a-z0-9+.-]+://|git::|gh:|git@|[\w.+-]+@[\w.-]+:|github\.com[:/]", re.IGNORECASE)
-_COPIED = "annotations commonAnnotations commonLabels data images labels literals metadata pairs patch stringData value vars"
-_DATA = frozenset((*_COPIED.split(), kustomize_charts.FIELD, "helmGlobals"))
+_COPIED_NAMES = "annotations commonAnnotations commonLabels data images labels literals metadata pairs patch stringData value vars"
+_COPIED = frozenset(_COPIED_NAMES.split())
+_DATA = _COPIED | {kustomize_charts.FIELD, "helmGlobals"}
 """Fields whose values are never loaded from a URL or path; charts are examined for themselves."""
 
 
@@ -278,7 +281,7 @@ def _plugins(here: Kustomization) -> set[str]:
     return {os.path.normpath(os.path.join(here.folder, name)) for name in names if name and "\0" not in name}
 
 
-def texts_of(data: Mapping[str, Any]) -> Iterator[str]:
+def texts_of(data: Mapping[str, Any], copied: frozenset[str] = _DATA) -> Iterator[str]:
     """Yield the texts in some data that kustomize may take for a path or URL: all except in fields that it only copies."""
     waiting: list[Any] = [data]
     seen: set[int] = set()  # Aliases can repeat one list a million times.
@@ -290,7 +293,37 @@ def texts_of(data: Mapping[str, Any]) -> Iterator[str]:
                 yield from (text for text in (each, each.partition("=")[2]) if text)
         elif type(each) in (dict, list) and id(each) not in seen:
             seen.add(id(each))
-            waiting += each if type(each) is list else [value for key, value in each.items() if key not in _DATA]
+            waiting += each if type(each) is list else [value for key, value in each.items() if key not in copied]
+
+
+def files_named(known: RootKustomizations, root: Kustomization) -> dict[str, str]:
+    """Return the paths that the texts of a root and of the kustomizations that it includes may mean, whether something is there or not.
+
+    Each has the key under which a generator puts the file into its object; "" without one.
+    """
+    found: dict[str, str] = {}
+    for here in known.reached(root):
+        for text in (text for data in _data_of(here, known.top_of(here.folder)) for text in texts_of(data, _COPIED)):
+            if len(text) < _LONGEST_PATH and "\n" not in text:
+                key, is_key, path = text.partition("=")
+                found.setdefault(os.path.normpath(os.path.join(here.folder, path if is_key else text)), key if is_key else "")
+    return found
+
+
+def charts_named(known: RootKustomizations, root: Kustomization) -> set[str]:
+    """Return the folders of the charts in the repository that a root renders, links resolved."""
+    every = [(here, data) for here in known.reached(root) for data in _data_of(here, known.top_of(here.folder))]
+    charts = [chart for here, data in every for chart in kustomize_charts.declarations_in(data, here.folder).charts]
+    return {os.path.realpath(each.folder) for each in charts if each.is_here}
+
+
+def _data_of(here: Kustomization, top: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the data of a kustomization, and the configurations of plugins in the files below ``top`` that it names."""
+    yield here.data
+    for path in sorted(each for each in _plugins(here) if is_inside(os.path.realpath(each), top)):
+        with suppress(OSError):
+            for document in documents_of(read_regular(path, _LARGEST)).values():
+                yield from _configurations(document.data)
 
 
 def is_remote(text: str, folder: str) -> bool:

@@ -121,24 +121,23 @@ class RootKustomizations:
     def covered(self, root: Kustomization) -> set[str]:
         """Return the files that the build of a root reads, as far as kustomizations name them, with the kustomizations that are files."""
         files: set[str] = set()
-        waiting, seen = [root], {root.folder}
-        while waiting:
-            here = waiting.pop()
+        for here in self.reached(root):
             if not here.is_generated:
                 files.add(here.file)
             top = self.top_of(here.folder)
-            for name in here.named:
-                real = os.path.realpath(name)
-                if not is_inside(real, top):
-                    continue
-                if os.path.isdir(name):
-                    below = None if real in seen else self.at(real)
-                    seen.add(real)
-                    if below is not None:
-                        waiting.append(below)
-                else:
-                    files.add(real)
+            files.update(real for name in here.named if is_inside(real := os.path.realpath(name), top) and not os.path.isdir(real))
         return files
+
+    def reached(self, root: Kustomization) -> Iterator[Kustomization]:
+        """Yield a root, and the kustomizations that it includes, each once."""
+        waiting, seen = [root], {root.folder}
+        while waiting:
+            here = waiting.pop()
+            yield here
+            for below in self._included(here):
+                if below.folder not in seen:
+                    seen.add(below.folder)
+                    waiting.append(below)
 
 
 _MOST_RESOURCES = 1000

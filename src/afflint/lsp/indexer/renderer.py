@@ -57,7 +57,7 @@ def _interrupt_at_end(lines: Iterator[bytes]) -> None:
     with suppress(OSError):
         for _ in lines:
             pass
-    # From here on nobody is interested. Python would print an interrupt that arrives in a finalizer, or at the end of the process.
+    # Its result is not needed any more. Python would print an interrupt that arrives in a finalizer, or at the end of the process.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
