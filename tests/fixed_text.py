@@ -3,7 +3,7 @@
 import textwrap
 
 from afflint.checks.registry import rules
-from afflint.fix.fixing import apply_fixes
+from afflint.pipeline.fixing import apply_fixes
 from afflint.pipeline.map_step import Checker
 from linting import findings_of, settings_of
 

@@ -145,6 +145,19 @@ class TestFix:
         assert (done.code, path.read_text()) == (1, text)
         assert "fixable" not in done.out
 
+    def test_what_only_a_fix_shows_is_counted_and_named(self, afflint: Afflint) -> None:
+        """No rule can say anything about a number where the name of a node is expected."""
+        pod = "{nodeName: 5, nodeSelector: {disk: 1}, containers: [{name: web, image: web}]}"
+        template = f"{{metadata: {{labels: {{app: web}}}}, spec: {pod}}}"
+        spec = f"{{selector: {{matchLabels: {{app: web}}}}, template: {template}}}"
+        text = f"{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web}}, spec: {spec}}}\n"
+        write("a.yaml", text)
+        assert afflint("a.yaml").out.endswith("Found 2 errors. Read 1 document in 1 file.\n[*] 2 fixable with --fix.\n")
+        summary = json.loads(afflint("--fix", "--format", "json", "a.yaml").out)["summary"]
+        assert (summary["fixed"], summary["uncovered"], summary["errors"], summary["warnings"]) == (2, ["pinned-node"], 0, 1)
+        write("a.yaml", text)
+        assert "Found 2 findings: fixed 2, then found 1 more (pinned-node); remaining: 1 warning." in afflint("--fix", "a.yaml").out
+
     def test_a_label_that_a_selector_in_another_file_asks_for(self, afflint: Afflint) -> None:
         machine = (
             "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata:\n  name: db\n  labels: {app: db, tier: back}\nspec:\n"

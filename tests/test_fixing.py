@@ -13,8 +13,8 @@ from afflint.findings.edits import Insert, Remove, Rename
 from afflint.findings.finding import NO_OBJECT, Edit, Finding, Fix, Span
 from afflint.findings.paths import field_of
 from afflint.fix import rounds
-from afflint.fix.fixing import FixResult, apply_fixes
-from afflint.pipeline.map_step import Checker
+from afflint.pipeline.fixing import FixResult, apply_fixes
+from afflint.pipeline.map_step import Checker, fix_checker
 from afflint.pipeline.options import Options
 from afflint.pipeline.session import Session
 from afflint.yaml.documents import read
@@ -22,7 +22,7 @@ from linting import findings_of, settings_of
 from shared_material import cases
 
 SETTINGS = settings_of([each.name for each in rules().values()])
-CHECKER = Checker(SETTINGS)
+CHECKER = fix_checker(SETTINGS)
 POD = """\
 apiVersion: v1
 kind: Pod
@@ -45,11 +45,69 @@ def offer(edits: tuple[Edit, ...], *meant: Insert | Rename) -> Finding:
     )
 
 
-def test_those_that_do_harm_are_refused_and_the_others_made() -> None:
+def fixable(text: str, *, nodes: str = "") -> list[tuple[str, bool]]:
+    """Each rule that reports something, and whether it offers a fix."""
+    files = {"a.yaml": text.encode(), **({"nodes.yaml": nodes.encode()} if nodes else {})}
+    found = findings_of(files, settings_of(), nodes=["nodes.yaml"])
+    return [(each.rule, each.fix is not None) for each in found]
+
+
+def test_those_that_do_harm_are_not_offered_and_the_others_made() -> None:
     text = POD + "  nodeSelector: {a: 1, b: 2}\n  tolerations:\n  - {key: a, operator: Exists, value: 5}\n  - {key: 6}\n"
     result = made(text)
     assert result.data.decode() == text.replace("{a: 1, b: 2}", '{a: "1", b: "2"}').replace("key: 6", 'key: "6"')
-    assert [(each.rule, each.field) for each in result.refused] == [("wrong-type", "spec.tolerations[0].value")]
+    assert result.refused == ()
+    assert fixable(text)[2] == ("wrong-type", False), "a toleration with Exists must not have the value `5` either"
+
+
+CONFLICTING = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: true}}
+    spec:
+      containers: [{name: web, image: web}]
+"""
+
+
+@pytest.mark.parametrize("text", [CONFLICTING, f"{POD}---\n{CONFLICTING}", f"# afflint\n---\n{CONFLICTING}---\n{POD}"])
+def test_no_fix_is_offered_that_leads_to_another_error(text: str) -> None:
+    """The quoted label would be a string that the selector does not match."""
+    assert fixable(text) == [("wrong-type", False)]
+    assert fixable(text.replace("app: web}", "app: 'true'}")) == [("wrong-type", True)]
+
+
+def test_an_unsafe_fix_does_not_lead_from_one_rejection_to_another() -> None:
+    """Exists takes no values, and two constraints with one topology key differ in whenUnsatisfiable."""
+    term = "{key: a, operator: OPERATOR, values: [b]}"
+    affinity = f"{{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{{matchExpressions: [{term}]}}]}}}}"
+    text = f"{POD}  affinity: {{nodeAffinity: {affinity}}}\n"
+    assert fixable(text.replace("OPERATOR", "in")) == [("unknown-operator", True)]
+    assert fixable(text.replace("OPERATOR", "exists")) == [("unknown-operator", False)]
+    spread = "{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: WHEN, labelSelector: {matchLabels: {app: web}}}"
+    pod = POD.replace("name: web}\n", "name: web, labels: {app: web}}\n", 1)
+    constraints = [spread.replace("WHEN", each) for each in ("doNotSchedule", "DoNotSchedule")]
+    assert fixable(f"{pod}  topologySpreadConstraints: [{constraints[0]}]\n") == [("invalid-spread-constraint", True)]
+    assert fixable(f"{pod}  topologySpreadConstraints: [{', '.join(constraints)}]\n") == [("invalid-spread-constraint", False)]
+
+
+def test_another_error_in_the_same_list_item_does_not_prevent_a_fix() -> None:
+    """It is the same error afterwards, although a list item is recognised by its content."""
+    affinity = "{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [TERM]}]}}"
+    text = POD + "  affinity: {nodeAffinity: " + affinity.replace("TERM", "{key: a, operator: Exists, values: [5]}") + "}\n"
+    assert fixable(text) == [("operator-values-mismatch", False), ("wrong-type", True)]
+    assert made(text).data.decode() == text.replace("[5]", '["5"]')
+
+
+def test_no_fix_is_offered_that_removes_another_error() -> None:
+    """The invalid value shows which label was meant."""
+    nodes = "apiVersion: v1\nkind: Node\nmetadata: {name: a, labels: {disk: ssd}}\n"
+    text = CONFLICTING.replace("app: true", "app: web") + "      nodeSelector:\n        disk: VALUE\n"
+    assert fixable(text.replace("VALUE", "hdd"), nodes=nodes) == [("unschedulable", True)]
+    assert fixable(text.replace("VALUE", "'ssd '"), nodes=nodes) == [("unschedulable", False), ("invalid-label-value", False)]
 
 
 def test_of_two_in_one_place_the_second_waits() -> None:

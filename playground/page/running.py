@@ -21,8 +21,9 @@ from afflint.findings.errors import UserError
 from afflint.findings.finding import Finding
 from afflint.findings.phrases import join_words, quoted
 from afflint.findings.repetitions import without_repetitions
-from afflint.fix.fixing import apply_fixes
-from afflint.fix.rounds import fix_files, fix_writer, is_safe
+from afflint.fix.rounds import fix_files, is_safe
+from afflint.pipeline.fixing import apply_fixes
+from afflint.pipeline.map_step import fix_checker
 from afflint.pipeline.options import Options
 from afflint.pipeline.run import Outcome
 from afflint.pipeline.session import Session
@@ -78,7 +79,7 @@ class Playground:
         if files != self._files or number >= len(self._findings):
             self.check(files)
         finding = self._findings[number]
-        done = apply_fixes(finding.file, files[finding.file].encode(), [finding], fix_writer(_session().settings()))
+        done = apply_fixes(finding.file, files[finding.file].encode(), [finding], fix_checker(_session().settings()))
         return {"file": finding.file, "text": done.data.decode(), "made": len(done.made)}
 
     def fix_all(self, files: Files) -> dict[str, str]:

@@ -57,5 +57,5 @@ def test_a_keystroke_reads_one_document_again(monkeypatch: pytest.MonkeyPatch) -
     assert len(read) == EXAMPLES.count("ssd: true") == 1
     # Another checker may find something else in the same text.
     read.clear()
-    Checker(default_settings(["wrong-type"])).check("a.yaml", EXAMPLES.encode(), kept)
+    Checker(default_settings(["pinned-node"])).check("a.yaml", EXAMPLES.encode(), kept)
     assert len(read) == EXAMPLES.count("---\n") + 1

@@ -115,6 +115,7 @@ def test_json_has_the_keys_in_the_order_of_the_contract() -> None:
             "overlooked",
             "clusters",
             "fixed",
+            "uncovered",
         ),
     ]
     position = ["line", "column", "end_line", "end_column"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
-from afflint.findings.finding import Finding, Identity, identity_of, sort_key
+from afflint.findings.finding import Finding, Identity, identity_of, paired, sort_key
 from afflint.findings.namedtuples import NamedTuple
 
 
@@ -39,7 +39,7 @@ def compare(base: Sequence[Finding], head: Sequence[Finding], renamed: Mapping[s
     matched: list[tuple[Finding, Finding]] = []
     gone, new = list(base), list(head)
     for key in (in_file, at_place, _of_object):
-        pairs, gone, new = _pairs(gone, new, key)
+        pairs, gone, new = paired(gone, new, key)
         matched += pairs
     moved = [(before, after) for before, after in matched if before.file != after.file]
     return FindingChanges(new, gone, sorted(moved, key=lambda each: sort_key(each[1])), [])
@@ -58,22 +58,3 @@ def _of_object(finding: Finding) -> Identity | None:
     """Return the identity of a finding that does not depend on its file; None if its object has no name."""
     identity = identity_of(finding)
     return identity if identity.kind and identity.name else None
-
-
-def _pairs(
-    base: Iterable[Finding], head: Sequence[Finding], key: Callable[[Finding], Hashable]
-) -> tuple[list[tuple[Finding, Finding]], list[Finding], list[Finding]]:
-    """Return the pairs of findings with equal keys, and the others of both. Those of equal keys are paired in their order."""
-    waiting: dict[Hashable, list[Finding]] = {}
-    for each in head:
-        if (known := key(each)) is not None:
-            waiting.setdefault(known, []).append(each)
-    pairs, gone = [], []
-    for each in base:
-        same = waiting.get(key(each))
-        if same:
-            pairs.append((each, same.pop(0)))
-        else:
-            gone.append(each)
-    taken = {id(after) for _, after in pairs}
-    return pairs, gone, [each for each in head if id(each) not in taken]

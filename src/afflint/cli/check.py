@@ -218,12 +218,14 @@ def _write_fixes(
     from afflint.cli.fixes import write_fixes
 
     _notify_unchanged(fixed)
-    count, problems = write_fixes(fixed, session.stdin)
+    problems = write_fixes(fixed, session.stdin)
     for problem in problems:
         notify(f"afflint: {visible(problem)}")
     # Some files were not written: check again what is on disk.
     outcome = _outcome(session, sources, args, cluster) if problems else fixed.outcome
-    return outcome._replace(summary=outcome.summary._replace(fixed=count)), bool(problems)
+    gone, new = fixed.compared(outcome)
+    summary = outcome.summary._replace(fixed=len(gone), uncovered=tuple(sorted(each.rule for each in new)))
+    return outcome._replace(summary=summary), bool(problems)
 
 
 def _notify_unchanged(fixed: FixOutcome) -> None:

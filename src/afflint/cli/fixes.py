@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from afflint.cli.output import show_bytes
 from afflint.findings.phrases import pluralize, visible
-from afflint.fix.fixing import text_of
+from afflint.pipeline.fixing import text_of
 from afflint.report.diff import unified
 from afflint.source.atomic_write import WriteError, replace_file
 from afflint.yaml.documents import encoding_of
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from afflint.source.sources import Source
 
 
-def write_fixes(fixed: FixOutcome, stdin: Source | None) -> tuple[int, list[str]]:
-    """Write the fixed files, and standard input to standard output; return the number of fixed findings and the errors.
+def write_fixes(fixed: FixOutcome, stdin: Source | None) -> list[str]:
+    """Write the fixed files, and standard input to standard output; return the errors.
 
     Files are written one by one, and each is either replaced or left unchanged. Standard input is written even without fixes.
     """
-    count, problems = 0, []
+    problems = []
     text = stdin.data if stdin else None
     for change in fixed.changes:
         if stdin is not None and change.source.path == stdin.path:
@@ -34,11 +34,9 @@ def write_fixes(fixed: FixOutcome, stdin: Source | None) -> tuple[int, list[str]
                 replace_file(change.source.path, change.before, change.after)
             except WriteError as error:
                 problems.append(str(error))
-                continue
-        count += change.fixed
     if text is not None:
         show_bytes(text)
-    return count, problems
+    return problems
 
 
 def patch(fixed: FixOutcome) -> Iterator[bytes]:

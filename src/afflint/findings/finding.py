@@ -4,6 +4,7 @@ A file is identified by its number in the run, never by its name: two sources ca
 must not depend on the name of the file. Names are added at the end, for reports.
 """
 
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from afflint.findings.namedtuples import NamedTuple
@@ -167,6 +168,25 @@ def identity_of(finding: Finding | Found) -> Identity:
     """Return the identity by which baselines, fingerprints and fixes recognise a finding within a file."""
     ref = finding.object
     return Identity(finding.rule, ref.kind or "", ref.namespace or "", ref.name or "", finding.item or finding.field)
+
+
+def paired(
+    base: Iterable[Finding], head: Sequence[Finding], key: Callable[[Finding], Hashable]
+) -> tuple[list[tuple[Finding, Finding]], list[Finding], list[Finding]]:
+    """Return the pairs of findings with equal keys, and the others of both. Those of equal keys are paired in their order."""
+    waiting: dict[Hashable, list[Finding]] = {}
+    for each in head:
+        if (known := key(each)) is not None:
+            waiting.setdefault(known, []).append(each)
+    pairs, gone = [], []
+    for each in base:
+        same = waiting.get(key(each))
+        if same:
+            pairs.append((each, same.pop(0)))
+        else:
+            gone.append(each)
+    taken = {id(after) for _, after in pairs}
+    return pairs, gone, [each for each in head if id(each) not in taken]
 
 
 def sort_key(finding: Finding) -> tuple[object, ...]:

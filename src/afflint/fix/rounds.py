@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from afflint.checks.registry import bind_rules, rules
-from afflint.findings.finding import FileId, Finding, identity_of
+from afflint.findings.finding import FileId, Finding, identity_of, paired
 from afflint.findings.namedtuples import NamedTuple
-from afflint.fix.fixing import apply_fixes
 from afflint.pipeline.definitions import DefinitionReader
-from afflint.pipeline.map_step import Checker, FileResult, MapSettings
+from afflint.pipeline.fixing import apply_fixes
+from afflint.pipeline.map_step import Checker, FileResult, MapSettings, fix_checker
 from afflint.pipeline.mapping import map_files
 from afflint.pipeline.options import Options
 from afflint.pipeline.reduced_run import summary_of
@@ -29,12 +28,11 @@ _MOST_ROUNDS = 50
 
 
 class FileChange(NamedTuple):
-    """A file with its old and new bytes. ``fixed``: the number of fixed findings."""
+    """A file with its old and new bytes."""
 
     source: Source
     before: bytes
     after: bytes
-    fixed: int
 
 
 class FixOutcome(NamedTuple):
@@ -43,11 +41,20 @@ class FixOutcome(NamedTuple):
     outcome: Outcome
     changes: tuple[FileChange, ...]
     skipped: tuple[tuple[str, str], ...] = ()
+    before: tuple[Finding, ...] = ()
+    """The findings before fixing."""
 
     @property
     def number(self) -> int:
         """The number of fixed findings."""
-        return sum(change.fixed for change in self.changes)
+        return len(self.compared(self.outcome)[0])
+
+    def compared(self, after: Outcome) -> tuple[list[Finding], list[Finding]]:
+        """Return the findings that are fixed in an outcome of the changed files, and those that errors had hidden."""
+        gone, new = list(self.before), after.findings
+        for key in (_key, lambda each: _key(each._replace(item=""))):
+            _, gone, new = paired(gone, new, key)
+        return gone, new
 
 
 def fix_files(
@@ -58,22 +65,16 @@ def fix_files(
     ``tops`` are the paths that the user named; links that lead out of them are skipped. With ``only``, other files are not changed.
     """
     wanted = (lambda _: True) if unsafe else is_safe
-    return _Rounds(session, sources, options, wanted, _Reachable(tops), only, fix_writer(session.settings())).run()
+    return _Rounds(session, sources, options, wanted, _Reachable(tops), only, fix_checker(session.settings())).run()
 
 
 def fix_text(source: Source, check: Callable[[Source], Iterable[Finding]], wanted: Callable[[Finding], bool], checker: Checker) -> bytes:
     """Return the bytes of a single text with the fixes of the ``wanted`` findings.
 
-    ``check`` returns the findings of the text in its current state; ``checker`` verifies fixes, see ``fix_writer``.
+    ``check`` returns the findings of the text in its current state; ``checker`` verifies fixes, see ``fix_checker``.
     """
     done = _Rounds(_SingleTextChecker(source, check), (source,), Options(), wanted, _Reachable(()), (), checker).run()
     return done.changes[0].after if done.changes else read_bytes(source)
-
-
-def fix_writer(settings: MapSettings) -> Checker:
-    """Return the checker that verifies fixes: with all rules of the category admission, even if they are not selected."""
-    missing = {name for name, rule in rules().items() if rule.category == "admission"}.difference(each.name for each in settings.rules)
-    return Checker(settings._replace(rules=(*settings.rules, *bind_rules(missing))))
 
 
 def is_safe(finding: Finding) -> bool:
@@ -108,7 +109,6 @@ class _FileDraft:
     def __init__(self, source: Source, before: bytes) -> None:
         self.source = source
         self.before = self.after = before
-        self.count = 0
 
 
 class _RoundChange(NamedTuple):
@@ -144,7 +144,7 @@ class _Rounds:
 
     def run(self) -> FixOutcome:
         """Fix in rounds until nothing changes."""
-        outcome = self._check()
+        outcome = first = self._check()
         for _ in range(_MOST_ROUNDS):
             changes = self._round(outcome)
             if not changes:
@@ -154,8 +154,8 @@ class _Rounds:
             outcome = self._check() if self._undo_ineffective(changes, known, after) else after
         outcome = outcome._replace(findings=[each._replace(fix=None) if _key(each) in self._refused else each for each in outcome.findings])
         drafts = sorted((each for each in self._drafts.values() if each.after != each.before), key=lambda each: each.source.name)
-        files = tuple([FileChange(each.source, each.before, each.after, each.count) for each in drafts])
-        return FixOutcome(outcome, files, tuple(sorted(self._skipped.items())))
+        files = tuple([FileChange(each.source, each.before, each.after) for each in drafts])
+        return FixOutcome(outcome, files, tuple(sorted(self._skipped.items())), tuple(first.findings))
 
     def _check(self) -> Outcome:
         return self._session.check(self._sources, self._options)
@@ -176,8 +176,7 @@ class _Rounds:
             self._refused.update(map(_key, result.refused))
             if result.made:
                 changes[real_path] = _RoundChange(data, result.made)
-                draft = self._drafts.setdefault(real_path, _FileDraft(self._by_path[source.path], data))
-                draft.count += len(result.made)
+                self._drafts.setdefault(real_path, _FileDraft(self._by_path[source.path], data))
                 self._set_data(real_path, source.path, result.data)
         return changes
 
@@ -217,9 +216,7 @@ class _Rounds:
             if ineffective:
                 undone = True
                 self._refused |= ineffective
-                draft = self._drafts[real_path]
-                draft.count -= len(change.findings)
-                self._set_data(real_path, draft.source.path, change.before)
+                self._set_data(real_path, self._drafts[real_path].source.path, change.before)
         return undone
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from afflint.findings.finding import Finding
 from afflint.findings.phrases import quoted
-from afflint.fix.fixing import apply_fixes
 from afflint.fix.rounds import fix_text, is_safe
 from afflint.lsp.capabilities import FIX_ALL, Client
 from afflint.lsp.document import ServerDocument
 from afflint.lsp.indexer.map_cache import EditorBuffer
 from afflint.lsp.text import EditorText, Place
+from afflint.pipeline.fixing import apply_fixes
 from afflint.pipeline.map_step import DocumentCache
 from afflint.pipeline.suppressions import Suppression
 from afflint.source.sources import Source

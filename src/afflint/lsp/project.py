@@ -14,7 +14,7 @@ from afflint.lsp.indexer.map_cache import EditorBuffer
 from afflint.lsp.indexer.protocol import DocumentFindings, RunFindings
 from afflint.lsp.rendered import RenderedFolder
 from afflint.pipeline.files import Files
-from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, MapSettings
+from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, MapSettings, fix_checker
 from afflint.pipeline.mapping import result_of
 from afflint.pipeline.reduce_step import Reduction
 from afflint.pipeline.suppression_filter import SuppressionFilter
@@ -121,10 +121,8 @@ class Project:
     @property
     def fix_checker(self) -> Checker:
         """The checker that verifies fixes."""
-        from afflint.fix.rounds import fix_writer
-
         if self._fix_checkers is None or self._fix_checkers[0] != self.settings:
-            self._fix_checkers = self.settings, fix_writer(self.settings)
+            self._fix_checkers = self.settings, fix_checker(self.settings)
         return self._fix_checkers[1]
 
     def unsuppressed(

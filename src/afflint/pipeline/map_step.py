@@ -4,7 +4,7 @@ A result contains neither the name of the file nor severities nor help: the same
 configuration of severities. The reduce step adds these.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import Match, Target, located
@@ -171,9 +171,10 @@ def _facts(data: bytes, results: Sequence[_DocumentResult]) -> Facts:
 class Checker:
     """Checks files under one set of settings. Each process creates one."""
 
-    def __init__(self, settings: MapSettings, reading: prefilter.Reading = documents.read) -> None:
-        """``reading`` replaces ``documents.read`` for the documents of files."""
-        self._settings, self._reading = settings, reading
+    def __init__(self, settings: MapSettings, reading: prefilter.Reading = documents.read, *, verifies: bool = True) -> None:
+        """``reading`` replaces ``documents.read`` for the documents of files; ``verifies``: fixes that cannot be applied are left out."""
+        self._settings, self._reading, self._verifies = settings, reading, verifies
+        self._verifier: Checker | None = None
         self._fixing = {each.name: each.rule.fix for each in settings.rules}
         self._dispatch = Dispatch(settings.rules, settings.target)
         self._custom = {(kind.group, kind.name): kind for kind in settings.custom}
@@ -288,7 +289,30 @@ class Checker:
         return with_idle(suppressions, {each.name for each in self._settings.rules if each.subject == "policy"}, facts)
 
     def _result_of(self, document: Document) -> "_DocumentResult":
-        """Return the result of one document."""
+        """Return the result of one document, with only those fixes that can be applied."""
+        return self._with_applicable_fixes(self._unverified(document), document, Checker._unverified)
+
+    def _with_applicable_fixes(
+        self, result: _DocumentResult, document: Document, check: "Callable[[Checker, Document], _DocumentResult]"
+    ) -> _DocumentResult:
+        """Return the result that ``check`` has for a document without the fixes that cannot be applied."""
+        if not self._verifies or not any(each.edits for each in result.found):
+            return result
+        from afflint.pipeline.fixing import without_harmful_fixes
+
+        if self._verifier is None:
+            self._verifier = fix_checker(self._settings)
+        verifier = self._verifier
+
+        def matches(text: bytes) -> list[Found]:
+            read = [documents.read(piece, document.index, document.line + line) for piece, line, _ in documents.split(text)]
+            return [found for each in read for found in check(verifier, each).found]
+
+        # Without further rules, it finds the same.
+        before = result.found if len(verifier._settings.rules) == len(self._settings.rules) else None
+        return result._replace(found=without_harmful_fixes(document, result.found, matches, before))
+
+    def _unverified(self, document: Document) -> "_DocumentResult":
         if document.problem is not None:
             unreadable = tuple(self._unreadable(document.index, document.problem))
             return _DocumentResult(document.index, unreadable, is_broken=True, is_template=_is_template(document, document.problem))
@@ -391,14 +415,20 @@ class Checker:
 
         if not mentions_placement(data) or prefilter.in_template_folder(name):
             return
+
+        def unverified(checker: Checker, document: Document) -> _DocumentResult:
+            manifests, inside = list(constraints_in_values(document, {})), list(checker._embedded_values(document))
+            if not manifests and not inside:
+                return _DocumentResult(document.index, (), counts=False)
+            demands = [each for workload in manifests for each in demands_of(workload)] if checker._settings.inventory else ()
+            faults, suppressions = checker._suppressions(document, manifests)
+            found = checker._check_document(document, manifests)
+            return _DocumentResult(document.index, (*found, *inside, *faults), tuple(demands), suppressions)
+
         for document in self.triage.documents(data, named=True):
-            manifests = list(constraints_in_values(document, {}))
-            inside = list(self._embedded_values(document))
-            if manifests or inside:
-                found = [*self._check_document(document, manifests), *inside]
-                demands = [each for workload in manifests for each in demands_of(workload)] if self._settings.inventory else ()
-                faults, suppressions = self._suppressions(document, manifests)
-                yield _DocumentResult(document.index, (*found, *faults), tuple(demands), suppressions)
+            result = unverified(self, document)
+            if result.counts:
+                yield self._with_applicable_fixes(result, document, unverified)
 
     def _embedded_values(self, document: Document) -> Iterator[Found]:
         """Yield what is found in chart values, and in constraints, that a document contains as text."""
@@ -617,6 +647,13 @@ def _holds_values_file(piece: bytes) -> bool:
     from afflint.kube.shapes import mentions_placement
 
     return mentions_placement(piece)
+
+
+def fix_checker(settings: MapSettings) -> Checker:
+    """Return the checker that verifies fixes: with the rules of the category admission, even if they are not selected."""
+    admission = {name for name, rule in rules().items() if rule.category == "admission" and rule.default}
+    missing = admission.difference(each.name for each in settings.rules)
+    return Checker(settings._replace(rules=(*settings.rules, *bind_rules(missing))), verifies=False)
 
 
 class DocumentCache:

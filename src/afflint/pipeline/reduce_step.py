@@ -17,7 +17,7 @@ from afflint.findings.phrases import join_words, quoted
 from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.pipeline.files import Files
-from afflint.pipeline.map_step import Checker, MapSettings
+from afflint.pipeline.map_step import Checker, MapSettings, fix_checker
 from afflint.source.sources import read_bytes, relative
 from afflint.yaml import documents, prefilter
 from afflint.yaml.documents import Document
@@ -110,8 +110,27 @@ class Reduction:
         """
         all_matches = self._matches(manifest_index, nodes, pools, clusters)
         matches = [(rule, match) for rule, match in all_matches if wanted(match.site.file)]
-        for (_, match), found in zip(matches, self._located(matches), strict=True):
+        located = self._located(matches)
+        for number in self._unfit(matches, located):
+            located[number] = located[number]._replace(edits=(), meant=())
+        for (_, match), found in zip(matches, located, strict=True):
             yield match.site.file, found
+
+    def _unfit(self, matches: Sequence[tuple[str, CrossManifestMatch]], located: Sequence[Found]) -> Iterator[int]:
+        """Yield the numbers of the matches whose fixes cannot be applied to their files."""
+        by_file: dict[FileId, list[int]] = {}
+        for number, found in enumerate(located):
+            if found.edits:
+                by_file.setdefault(matches[number][1].site.file, []).append(number)
+        if not by_file:
+            return
+        from afflint.pipeline.fixing import applicable_fixes
+
+        checker = fix_checker(self._settings)
+        for file, numbers in by_file.items():
+            findings = [self._finding(file, located[number]) for number in numbers]
+            fit = applicable_fixes(self._names[file], self._read(file), findings, checker)
+            yield from (number for number, is_fit in zip(numbers, fit, strict=True) if not is_fit)
 
     def _matches(
         self, manifest_index: ManifestIndex, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterIndex]

@@ -32,6 +32,7 @@ def render(report: Report) -> Iterator[str]:
             "overlooked": list(summary.overlooked),
             "clusters": dict(summary.clusters),
             "fixed": summary.fixed,
+            "uncovered": list(summary.uncovered),
             **({} if summary.renders is None else {"rendered": _renders(summary.renders)}),
         },
         "coverage": summary.coverage.plain(),

@@ -42,7 +42,8 @@ class Summary(NamedTuple):
     ``templated``: Go-templated files that were skipped; ``literal``: those in which only the literal constraints were checked;
     ``filled``: files with template placeholders; ``unread``: files that could not be read;
     ``passed``: the kinds that were skipped, with the number of documents of each, the most frequent first.
-    ``empty``: the files given by name that contain no document of any kind. ``fixed``: findings that were fixed.
+    ``empty``: the files given by name that contain no document of any kind. ``fixed``: findings that were fixed;
+    ``uncovered``: the rules of those that only appeared then.
     """
 
     files: int
@@ -57,6 +58,7 @@ class Summary(NamedTuple):
     passed: tuple[tuple[str, int], ...] = ()
     empty: tuple[str, ...] = ()
     fixed: int = 0
+    uncovered: tuple[str, ...] = ()
     renders: RenderSummary | None = None
     """What was rendered, if that was requested."""
     custom: tuple[tuple[str, int], ...] = ()

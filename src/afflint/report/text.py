@@ -171,8 +171,10 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
     suppressed = f" {pluralize(summary.suppressed, 'finding')} suppressed." if summary.suppressed else ""
     found = [paint(noun, pluralize(number, noun)) for number, noun in summary.counts]
     if summary.fixed:
-        total = pluralize(summary.fixed + summary.errors + summary.warnings + summary.info, "finding")
-        left = f"fixed {summary.fixed}; remaining: {', '.join(found)}" if found else "fixed" if summary.fixed == 1 else "all fixed"
+        uncovered = summary.uncovered
+        total = pluralize(summary.fixed + summary.errors + summary.warnings + summary.info - len(uncovered), "finding")
+        then = f", then found {len(uncovered)} more ({', '.join(dict.fromkeys(uncovered))})" if uncovered else ""
+        left = f"fixed {summary.fixed}{then}; remaining: {', '.join(found)}" if found else "fixed" if summary.fixed == 1 else "all fixed"
         yield f"Found {total}: {left}. Read {read}.{suppressed}"
     elif found:
         yield f"Found {', '.join(found)}." + (f" Read {read}." if summary.files > summary.unread else "") + suppressed

@@ -1,8 +1,8 @@
 """Applies the fixes of findings to the bytes of a file, and verifies that the result means what the fixes intend and nothing else.
 
-There is no I/O: bytes and findings in, bytes out. A fix is applied only if the new text parses as exactly the old data with the symbolic
-edits of the fix, all other documents are the same byte for byte, the finding is gone, and the cluster would not reject anything that it
-accepted before.
+There is no I/O: bytes and findings in, bytes out. A fix is offered, and applied, only if the new text parses as exactly the old data with
+the symbolic edits of the fix, all other documents are the same byte for byte, the finding is gone, and the cluster would not reject
+anything that it accepted before.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 from afflint.checks.registry import rules
-from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, SymbolicEdit, applied, find, insertion_point, is_same
-from afflint.findings.finding import Edit, Finding, Found, Span, identity_of
+from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, Replace, SymbolicEdit, applied, find, insertion_point, is_same
+from afflint.findings.finding import Edit, Finding, Fix, Found, Identity, Span, identity_of
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.pipeline.map_step import Checker
 from afflint.yaml.documents import Document, encoding_of, read, split
 from afflint.yaml.editing import resolve
 
@@ -30,6 +29,23 @@ _MOST_TRIALS = 64
 """How many times a file is parsed again in one round to find a harmful fix among many; remaining fixes wait for the next round."""
 
 
+Matches = Callable[[bytes], "list[Found]"]
+"""Returns what is found in a text."""
+
+
+class _Result(Protocol):
+    """The result of the map step for one file."""
+
+    @property
+    def found(self) -> tuple[Found, ...]: ...
+
+
+class FileChecker(Protocol):
+    """Checks the bytes of a file: ``Checker`` of the map step."""
+
+    def check(self, name: str, data: bytes) -> _Result: ...
+
+
 class FixResult(NamedTuple):
     """The bytes of a file with the fixes of the ``made`` findings; the fixes of the ``refused`` ones have unintended effects."""
 
@@ -38,16 +54,60 @@ class FixResult(NamedTuple):
     refused: tuple[Finding, ...] = ()
 
 
-def apply_fixes(name: str, data: bytes, findings: Sequence[Finding], checker: Checker) -> FixResult:
+def apply_fixes(name: str, data: bytes, findings: Sequence[Finding], checker: FileChecker) -> FixResult:
     """Apply as many fixes of these findings as do not conflict; the remaining ones can be tried on the result."""
     written = _EncodedText.decode(data)
     if written is None:
         return FixResult(data, refused=tuple(findings))
-    trial = _TrialFix(name, data, written, checker)
+    trial = _TrialFix(data, written, lambda text: list(checker.check(name, text).found))
     offers = [each for each in _fix_offers(findings, trial) if not trial.deletes_an_error(each)]
     divided = [each for each in offers if each.splits_document]
     chosen = trial.best(_compatible(divided or offers, trial))
     return FixResult(trial.result(chosen), tuple([one for each in chosen for one in each.findings]), tuple(trial.refused))
+
+
+def without_harmful_fixes(
+    document: Document, found: Sequence[Found], matches: Matches, before: Sequence[Found] | None = None
+) -> tuple[Found, ...]:
+    """Return what was found in a document, with the edits of only those fixes that can be applied.
+
+    ``matches`` checks a new text, and the old one unless ``before`` is what it finds there.
+    """
+    trial = _TrialFix(document.raw_bytes, _EncodedText(document.raw_bytes.decode(), b"", "utf-8"), matches, document.line)
+    trial.start_from(document, before)
+    applicable = _applicable([_finding(each) for each in found if each.edits], trial)
+    return tuple([each if not each.edits or next(applicable) else each._replace(edits=(), meant=()) for each in found])
+
+
+def applicable_fixes(name: str, data: bytes, findings: Sequence[Finding], checker: FileChecker) -> Iterator[bool]:
+    """Yield for each finding whether its fix can be applied to the file."""
+    written = _EncodedText.decode(data)
+    if written is None:
+        return iter([False] * len(findings))
+    return _applicable(findings, _TrialFix(data, written, lambda text: list(checker.check(name, text).found)))
+
+
+def _applicable(findings: Sequence[Finding], trial: _TrialFix) -> Iterator[bool]:
+    """Yield for each finding whether its fix can be applied, alone or with others. A fix that was not tried in time cannot."""
+    offers = [each for each in _fix_offers(findings, trial) if not trial.deletes_an_error(each)]
+    good: set[int] = set()
+    while offers and not trial.is_exhausted:
+        chosen = _compatible([each for each in offers if each.splits_document] or offers, trial)
+        made = trial.best(chosen)
+        refused = {id(each) for each in trial.refused}
+        tried = made if trial.is_exhausted else chosen
+        good.update(id(one) for each in tried for one in each.findings if id(one) not in refused)
+        offers = [each for each in offers if each not in chosen] if chosen else []
+    return (id(each) in good for each in findings)
+
+
+def _finding(found: Found) -> Finding:
+    """Return what was found as a finding of a rule with its own severity."""
+    rule = rules()[found.rule]
+    fix, severity = Fix(rule.fix == "safe", found.edits, found.meant), found.severity or rule.severity
+    return Finding(
+        rule.name, rule.category, severity, found.message, "", "", found.document, found.span, found.object, found.field, (), fix
+    )
 
 
 def text_of(data: bytes) -> str | None:
@@ -92,6 +152,11 @@ class _Offer(NamedTuple):
     @property
     def fixes_error(self) -> bool:
         return any(finding.severity == "error" for finding in self.findings)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it only writes other values."""
+        return all(isinstance(edit, Replace) for edit in self.meant)
 
     @property
     def splits_document(self) -> bool:
@@ -214,18 +279,22 @@ def _paths(edit: SymbolicEdit, data: Any) -> Iterator[Path]:
 
 
 class _TrialFix:
-    """One file, and trials of some of its fixes."""
+    """One file, or a document that begins at a ``line`` of it, and trials of some of its fixes."""
 
-    def __init__(self, name: str, data: bytes, written: _EncodedText, checker: Checker) -> None:
+    def __init__(self, data: bytes, written: _EncodedText, matches: Matches, line: int = 0) -> None:
         self.refused: list[Finding] = []
-        self._name, self._data, self._checker = name, data, checker
+        self._data, self._matches, self._line = data, matches, line
         self._written = written
         self._starts = _line_starts(written.text)
-        self._pieces = list(split(written.text.encode()))
-        self._lines = [line for _, line, _ in self._pieces]
+        self._pieces = [(raw_bytes, line + below) for raw_bytes, below, _ in split(written.text.encode())]
+        self._lines = [line for _, line in self._pieces]
         self._documents: dict[int, Document] = {}
-        self._before: list[Found] | None = None
+        self._before: Sequence[Found] | None = None
         self._trials = 0
+
+    def start_from(self, document: Document, before: Sequence[Found] | None) -> None:
+        """Use a document that has been read instead of reading it again, and what was found in it."""
+        self._documents[0], self._before = document, before
 
     # The file as it is.
 
@@ -244,7 +313,7 @@ class _TrialFix:
         """Return the document with this index."""
         document = self._documents.get(piece)
         if document is None:
-            raw_bytes, line, _ = self._pieces[piece]
+            raw_bytes, line = self._pieces[piece]
             document = self._documents[piece] = read(raw_bytes, piece, line)
         return document
 
@@ -258,22 +327,27 @@ class _TrialFix:
 
     # The file as it would be.
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the file is not parsed again to try further fixes."""
+        return self._trials >= _MOST_TRIALS
+
     def result(self, offers: Sequence[_Offer]) -> bytes:
         """Return the bytes of the file with these fixes."""
         return self._written.as_bytes(self._text(offers)) if offers else self._data
 
     def _text(self, offers: Sequence[_Offer]) -> str:
-        text, starts = self._written.text, self._starts
+        text, starts, above = self._written.text, self._starts, self._line + 1
         parts, position = [], 0
         for (line, column, end_line, end_column), replacement in sorted(edit for offer in offers for edit in offer.edits):
-            start, end = starts[line - 1] + column - 1, starts[end_line - 1] + end_column - 1
+            start, end = starts[line - above] + column - 1, starts[end_line - above] + end_column - 1
             parts += [text[position:start], replacement]
             position = end
         return "".join([*parts, text[position:]])
 
     def best(self, offers: Sequence[_Offer]) -> list[_Offer]:
         """Return as many of these as can be applied together; add the findings of those that cannot be applied alone to ``refused``."""
-        if not offers or self._trials >= _MOST_TRIALS:
+        if not offers or self.is_exhausted:
             return []
         self._trials += 1
         if self._is_correct(offers):
@@ -303,7 +377,7 @@ class _TrialFix:
             by_piece.setdefault(self.piece_index(offer), []).append(offer)
         pieces = list(split(text.encode()))
         position = 0
-        for number, (raw_bytes, _, _) in enumerate(self._pieces):
+        for number, (raw_bytes, _) in enumerate(self._pieces):
             inside = by_piece.get(number, [])
             count = 1 + sum(each.splits_document for each in inside)
             after = [piece for piece, _, _ in pieces[position : position + count]]
@@ -336,23 +410,33 @@ class _TrialFix:
         # Findings of rules across manifests are not in `known`.
         if any(left[key] > known[key] - count for key, count in fixed.items() if key in known):
             return False
-        if all(not offer.safe for offer in offers):
-            return any(offer.splits_document for offer in offers) or _rejections(after) <= _rejections(before)
-        return not any(left[key] > known[key] for key in map(identity_of, filter(_is_error, after)))
+        if any(offer.splits_document for offer in offers):
+            return True
+        if any(offer.safe for offer in offers):
+            is_harm = _is_error
+        elif any(offer.replaces for offer in offers):
+            is_harm = _is_rejection
+        else:  # The new errors were there before, in a field that was not one.
+            return sum(map(_is_rejection, after)) <= sum(map(_is_rejection, before))
+        # An edit changes the content of the list item around it, or the places of the items below it.
+        known_places, left_places = Counter(map(_place, before)), Counter(map(_place, after))
+        new = (each for each in filter(is_harm, after) if left[identity_of(each)] > known[identity_of(each)])
+        return not any(left_places[place] > known_places[place] for place in map(_place, new))
 
-    def _matches_before(self) -> list[Found]:
+    def _matches_before(self) -> Sequence[Found]:
         if self._before is None:
             self._before = self._matches(self._data)
         return self._before
 
-    def _matches(self, data: bytes) -> list[Found]:
-        return list(self._checker.check(self._name, data).found)
+
+def _place(match: Found) -> Identity:
+    """Return the identity of a match with its list items by number."""
+    return identity_of(match._replace(item=""))
 
 
-def _rejections(matches: Iterable[Found]) -> int:
-    """Count the matches for which the cluster rejects the manifest."""
-    known = rules()
-    return sum(known[each.rule].category == "admission" for each in matches)
+def _is_rejection(match: Found) -> bool:
+    """Return whether the cluster rejects the manifest for a match."""
+    return rules()[match.rule].category == "admission"
 
 
 def _is_error(match: Found) -> bool:
