@@ -100,6 +100,35 @@ def test_a_daemon_set_is_dead_when_its_last_node_is(action: str, expected: str |
     removed = loss.removed or loss
     assert [outcomes(each).get("agent") for each in (loss, removed)] == [expected] * 2
     assert (removed is not loss) == (action == "lose")
+    ended = [[(each.pod, each.source, each.target, each.fate) for each in effect.moves] for effect in (loss, removed)]
+    fates = {"lose": ["stays", "gone"], "remove": ["gone", "gone"], "drain": []}[action]
+    assert ended == ([[("agent-n1", "n1", None, fate)] for fate in fates] or [[], []])
+
+
+@pytest.mark.parametrize("action", ["lose", "remove"])
+def test_a_failure_has_no_order(action: str) -> None:
+    """The same pods are recreated on the same nodes, whatever the order in which the failed nodes are listed."""
+    nodes, sources = zoned(n1="", n2="", n3="", n4=""), [pod_source("web", replicas=8), pod_source("api", replicas=4)]
+    asked = ["n1,n2,n3", "n3,n2,n1", "n2,n1,n3"]
+    found = make_plan(inventory(nodes), sources, asked=DisruptionRequest(**{action: asked})).losses
+    first = found[0]
+    assert len(first.moves) == 9
+    for each in found[1:]:
+        assert (each.moves, each.outcomes, each.events) == (first.moves, first.outcomes, first.events)
+        assert (each.removed and each.removed.moves) == (first.removed and first.removed.moves)
+
+
+def test_failures_that_happen_together_are_one_failure() -> None:
+    """With one node as with two; the effects of the removal of the nodes are those of the list of these nodes, too."""
+    nodes, sources = zoned(n1="", n2="", n3=""), [pod_source("web", replicas=6)]
+    for alone, several in ((["n1"], ["n1"]), (["n1,n2"], ["n1", "n2"]), (["n1,n2"], ["n2", "n1"])):
+        (one,) = make_plan(inventory(nodes), sources, asked=DisruptionRequest(alone)).losses
+        (other,) = make_plan(inventory(nodes), sources, asked=DisruptionRequest(several, together=True)).losses
+        assert one.moves
+        assert (one.moves, one.outcomes, one.events) == (other.moves, other.outcomes, other.events)
+        assert one.removed is not None
+        assert other.removed is not None
+        assert one.removed.moves == other.removed.moves
 
 
 def test_a_pod_without_a_controller_is_not_recreated() -> None:

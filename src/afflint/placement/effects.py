@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def effect(state: ClusterState, what: str, nodes: Sequence[str], action: Action) -> DisruptionEffect:
     """Return the effect of all that happened so far. ``what`` and ``nodes`` say what is disrupted."""
-    moves = _moves(state)
+    moves = [*_moves(state), *_moves_of_daemons(state)]
     running = state.schedule_index.running_again(state.cluster, state.placed)
     by_workload: dict[str, list[ReplicaMove]] = {}
     for move in moves:
@@ -25,8 +25,6 @@ def effect(state: ClusterState, what: str, nodes: Sequence[str], action: Action)
     placed = state.schedule_index.by_key
     left = {key: _left(placed[key], each, running) for key, each in by_workload.items()}
     outcomes = {key: _outcome(len(placed[key].running), number, gap=key in state.gaps) for key, number in left.items()}
-    down = {event.node for event in state.log if event.what in ("unreachable", "removed")}
-    outcomes.update({key: "dead" for key, on in state.schedule_index.daemons.items() if on <= down and key not in by_workload})
     return DisruptionEffect(
         what,
         tuple(nodes),
@@ -72,6 +70,15 @@ def _moves(state: ClusterState) -> list[ReplicaMove]:
             why = index.why(state.cluster, state.recreated[identity], key, reasons, running_pods, state.unavailable)
             moves.append(ReplicaMove(key, pod, source, None, why, "waits", after))
     return moves
+
+
+def _moves_of_daemons(state: ClusterState) -> Iterator[ReplicaMove]:
+    """Yield what happens to the pods of each DaemonSet whose nodes are all unreachable or removed."""
+    removed, down = ({event.node for event in state.log if event.what in words} for words in (("removed",), ("unreachable", "removed")))
+    for key, on in state.schedule_index.daemons.items():
+        if on <= down:
+            for pod, node in state.schedule_index.by_key[key].nodes.items():
+                yield ReplicaMove(key, pod[1], node, None, "", "gone" if node in removed else "stays")
 
 
 def _pending(state: ClusterState, moves: Iterable[ReplicaMove]) -> Iterator[ClusterEvent]:

@@ -53,7 +53,11 @@ class NodeLifecycle:
         self._zones = Zones(nodes)
 
     def fail(self, state: ClusterState, nodes: Sequence[str]) -> None:
-        """Let nodes fail until they recover or are removed: their pods are deleted, and recreated elsewhere."""
+        """Let nodes fail until they recover or are removed: their pods are deleted, and recreated elsewhere.
+
+        They fail at the same time, so their order does not matter.
+        """
+        nodes = sorted(nodes, key=state.cluster.table.numbers.__getitem__)
         state.notes += self.notes(nodes)
         displaced = state.cluster.evicted(nodes)
         where = {pod.key: state.cluster.node_of(pod.key) or "" for pod in displaced}

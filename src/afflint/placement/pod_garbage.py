@@ -15,7 +15,7 @@ def remove(state: ClusterState, nodes: Sequence[str]) -> None:
 
     The others are recreated in the order in which they were scheduled; pods that were Pending are tried after them.
     """
-    index = state.schedule_index
+    index, nodes = state.schedule_index, sorted(nodes, key=state.cluster.table.numbers.__getitem__)
     displaced = [(pod, state.cluster.node_of(pod.key) or "") for pod in state.cluster.evicted(nodes)]
     # The pods on unreachable nodes have stopped before.
     remaining = [key for key, end in state.ended.items() if end.fate in ("held", "stays") and state.displaced[key][1] in nodes]

@@ -80,13 +80,17 @@ class Scenarios:
         for action, nodes in _events(disruption):
             self._controllers[action](state, nodes)
         what = "; ".join(f"{stage.action} {stage.what}" for stage in disruption)
-        return effect(state, what, _nodes_of(disruption), "together")._replace(stages=disruption)
+        found = effect(state, what, _nodes_of(disruption), "together")._replace(stages=disruption)
+        return found if any(stage.action != "lose" for stage in disruption) else self._then_removed(state, found)
 
     def lose(self, what: str, nodes: Sequence[str]) -> DisruptionEffect:
         """Simulate the failure of nodes, and their removal after it."""
         state = ClusterState(self._evictions)
-        lost = self._next(state, "lose", what, nodes)
-        return lost._replace(removed=self._next(state, "remove", what, nodes)) if lost.moves or lost.outcomes else lost
+        return self._then_removed(state, self._next(state, "lose", what, nodes))
+
+    def _then_removed(self, state: ClusterState, lost: DisruptionEffect) -> DisruptionEffect:
+        """Return the effect of a failure with that of the removal of its nodes, if it affects any replica."""
+        return lost._replace(removed=self._next(state, "remove", lost.what, lost.nodes)) if lost.moves or lost.outcomes else lost
 
     def effect_of(self, action: Action, what: str, nodes: Sequence[str]) -> DisruptionEffect:
         """Simulate one event: a failure until the nodes recover or are removed, a drain, or a removal."""
