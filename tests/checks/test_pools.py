@@ -316,6 +316,32 @@ def test_a_pool_that_no_workload_tolerates_is_an_info() -> None:
     assert "untolerated-pool" in [each.rule for each in everything]
 
 
+RELEASE = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\n"
+TOLERATION = "[{key: web, value: only, effect: NoSchedule}]"
+
+
+@pytest.mark.parametrize(
+    "tolerant",
+    [
+        f"apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {{name: gpu}}\nspec: {{daemonsets: {{tolerations: {TOLERATION}}}}}\n",
+        f"apiVersion: example.com/v1\nkind: Engine\nmetadata: {{name: a}}\nspec: {{engine: {{tolerations: {TOLERATION}}}}}\n",
+        f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: a}}\nspec: {{template: {{spec: {{tolerations: {TOLERATION}}}}}}}\n",
+        f"{RELEASE}spec: {{chart: {{spec: {{chart: a}}}}, values: {{tolerations: {TOLERATION}}}}}\n",
+        pod(f"tolerations: {TOLERATION}", "nodeName: n1"),
+        pod("tolerations: [{key: web, value: '${OF}', effect: NoSchedule}]"),
+        pod("tolerations: [{key: '${KEY}', operator: Exists}]"),
+        pod("tolerations: [{key: 5}, {key: web, value: only, effect: NoSchedule}]"),
+    ],
+    ids=("catalogue", "shape", "patch", "release", "node name", "placeholder value", "placeholder key", "beside a malformed one"),
+)
+def test_a_pool_that_only_something_else_than_a_whole_workload_tolerates(tolerant: str) -> None:
+    files = {"pools.yaml": TAINTED, "web.yaml": pod()}
+    assert [each.rule for each in lint(files)] == ["untolerated-pool"]
+    assert "untolerated-pool" not in [each.rule for each in lint({**files, "b.yaml": tolerant})]
+    values = {**files, "charts/a/Chart.yaml": "apiVersion: v2\nname: a\n", "charts/a/values.yaml": f"tolerations: {TOLERATION}\n"}
+    assert lint(values) == []
+
+
 def test_findings_of_pools_are_silenced_where_they_are() -> None:
     from linting import ON_BY_DEFAULT, findings_of, settings_of
 
@@ -488,6 +514,59 @@ def test_pools_in_the_folder_of_another_cluster() -> None:
     pools = {"clusters/east/eks.yaml": EKS % "east", "clusters/west/eks.yaml": "kind: ConfigMap\n"}
     assert unmatched_files(pools | {"clusters/east/web.yaml": FOR_CPU}) == ["clusters/east/web.yaml"]
     assert unmatched_files(pools | {"clusters/west/web.yaml": FOR_CPU}) == []
+
+
+def named_web(value: str) -> str:
+    return WEB.replace("pool: web", f"pool: {value}")
+
+
+def test_two_folders_with_a_pool_of_one_name_are_of_two_clusters() -> None:
+    pools = {"patterns/a/karpenter/pool.yaml": named_web("a"), "patterns/b/karpenter/pool.yaml": named_web("b")}
+    assert unmatched_files(pools | {"patterns/c/web.yaml": FOR_CPU}) == []
+    assert unmatched_files(pools | {"apps/web.yaml": FOR_CPU}) == []
+    assert unmatched_files(pools | {"patterns/a/apps/web.yaml": FOR_CPU}) == ["patterns/a/apps/web.yaml"]
+    third = {"patterns/c/karpenter/pool.yaml": GPU}
+    assert unmatched_files(pools | third | {"patterns/d/web.yaml": FOR_CPU}) == []
+
+
+def test_pools_of_different_names_in_two_folders_are_of_one_cluster() -> None:
+    pools = {"pools/a/pool.yaml": WEB, "pools/b/pool.yaml": GPU}
+    assert unmatched_files(pools | {"apps/web.yaml": FOR_CPU}) == ["apps/web.yaml"]
+
+
+def test_a_pool_in_a_base_and_its_overlay_is_of_one_cluster() -> None:
+    pools = {"karpenter/base/pool.yaml": WEB, "karpenter/overlays/prod/pool.yaml": WEB}
+    assert unmatched_files(pools | {"apps/web.yaml": FOR_CPU}) == ["apps/web.yaml"]
+
+
+MACHINE_SET = """\
+apiVersion: machine.openshift.io/v1beta1
+kind: MachineSet
+metadata:
+  name: %s
+  namespace: openshift-machine-api
+  labels: {machine.openshift.io/cluster-api-cluster: %s}
+spec:
+  replicas: 1
+  template: {spec: {metadata: {labels: {pool: gpu}}, providerSpec: {value: {placement: {availabilityZone: us-east-1a}}}}}
+"""
+
+
+def test_machine_sets_name_their_cluster() -> None:
+    pools = {f"overlays/{name}/machines/set.yaml": MACHINE_SET % (name, f"{name}-x7k2p") for name in ("east", "west")}
+    assert unmatched_files(pools | {"overlays/north/web.yaml": FOR_CPU}) == []
+    assert unmatched_files(pools | {"overlays/east/apps/web.yaml": FOR_CPU}) == ["overlays/east/apps/web.yaml"]
+
+
+@pytest.mark.parametrize("cluster", ["one", "${INFRASTRUCTURE}"])
+def test_machine_sets_of_one_cluster(cluster: str) -> None:
+    pools = {"machines/a.yaml": MACHINE_SET % ("a", cluster), "machines/b.yaml": MACHINE_SET % ("b", cluster.replace("RE}", "RE_ID}"))}
+    assert unmatched_files(pools | {"apps/web.yaml": FOR_CPU}) == ["apps/web.yaml"]
+
+
+def test_pools_of_two_clusters_may_spell_a_value_differently() -> None:
+    pools = {"a/karpenter/pool.yaml": named_web("web"), "b/karpenter/pool.yaml": named_web("Web")}
+    assert lint(pools) == []
 
 
 def test_pools_of_a_test_are_for_the_workloads_of_the_test() -> None:

@@ -20,7 +20,7 @@ from afflint.inventory.simulation_input import SimulationInput, SimulationOption
 from afflint.kube.constraints import constraints_of
 from afflint.kube.decoding import InventoryError
 from afflint.kube.selectors import Parsed, Selector, matches
-from afflint.kube.taints import Toleration, first_untolerated
+from afflint.kube.taints import Toleration, first_untolerated, readable_tolerations
 from afflint.placement.bounds import ScheduleBounds
 from afflint.pools.matching import PoolIndex, declared_keys
 from afflint.pools.node_features import ADDED
@@ -29,6 +29,7 @@ from afflint.pools.references import Pools
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules, Pod
 from afflint.source.repositories import is_inside
+from afflint.yaml.placeholders import is_placeholder
 
 
 class PoolRequirements(NamedTuple):
@@ -53,6 +54,8 @@ def _cluster_of(pool: Pool) -> str:
     return pool.cluster or (pool.ref.name or "" if pool.ref.kind == "ClusterConfig" else "")
 
 
+_PATCHED = frozenset(("base", "bases", "components", "patches"))
+"""Folders with manifests that overlays of other folders complete."""
 _ANYTHING = (Toleration(operator="Exists"),)
 _OF_HOSTED_CLUSTERS = "hypershift.openshift.io/"
 
@@ -109,20 +112,45 @@ class PoolView:
     def ties(self, site: Site) -> bool:
         """Return whether a workload is for the cluster of some of ``pools``, as far as the folders of the files show it.
 
-        Pools of several clusters have only workloads in their folder or below, or in a folder with the name of the cluster.
+        Pools of several clusters have only workloads in the folder of the cluster, or in a folder with its name.
         """
         if self._named:
             return True
         file = self._name_of(site.file)
         folder = os.path.dirname(file)
         if folder not in self._tied:
-            several = len({_cluster_of(pool) for pool in self.pools} - {""}) > 1
             self._tied[folder] = any(
-                self._scopes.reaches(of_pool := self._name_of(pool.site.file), file)
-                and (not several or is_inside(folder, os.path.dirname(of_pool)) or _cluster_of(pool) in re.split(r"[/\\]", folder))
+                self._scopes.reaches(self._name_of(pool.site.file), file)
+                and ((home := self.home_of(pool)) is None or is_inside(folder, home) or _cluster_of(pool) in re.split(r"[/\\]", folder))
                 for pool in self.pools
             )
         return self._tied[folder]
+
+    def home_of(self, pool: Pool) -> str | None:
+        """Return the folder of the cluster of a pool; None if all pools are of one cluster, as far as one can tell."""
+        folder = os.path.dirname(self._name_of(pool.site.file))
+        holder = max((each for each in self._holders if folder != each and is_inside(folder, each)), key=len, default=None)
+        if holder is None:
+            return folder if self._several else None
+        return os.path.join(holder, os.path.relpath(folder, holder or ".").split(os.sep)[0])
+
+    @cached_property
+    def _several(self) -> bool:
+        return len({_cluster_of(pool) for pool in self.pools} - {""}) > 1
+
+    @cached_property
+    def _holders(self) -> set[str]:
+        """The folders with a folder for each cluster: those above pools of several clusters, and above two pools of one name."""
+        folders: dict[object, set[str]] = {}
+        for pool in self.pools:
+            folder = os.path.dirname(file := self._name_of(pool.site.file))
+            if self._several and _cluster_of(pool):
+                folders.setdefault(None, set()).add(folder)
+            completed = is_trial(file) or not _PATCHED.isdisjoint(re.split(r"[/\\]", folder))
+            if pool.ref.name and not completed and not is_placeholder(pool.ref.name):
+                folders.setdefault(pool.ref, set()).add(folder)
+        several = [each for each in folders.values() if len(each) > 1 and len({os.path.isabs(folder) for folder in each}) == 1]
+        return {holder for each in several if (holder := os.path.commonpath(each)) not in each}
 
     def _is_trial(self, pool: Pool) -> bool:
         """Return whether a pool is for an example or a test, and all workloads are for something else."""
@@ -146,7 +174,8 @@ class PoolView:
         return ClusterFolders(listing, self._files_of_workloads() if listing else ())
 
     def _files_of_workloads(self) -> set[str]:
-        sites = [pods.site for pods in self.manifest_index.pods] + [demand.site for demand in self.manifest_index.facts.demands]
+        sites = [pods.site for pods in self.manifest_index.pods]
+        sites += [demand.site for demand in self.manifest_index.facts.demands if demand.alternatives]
         return {self._name_of(site.file) for site in sites}
 
     @cached_property
@@ -179,6 +208,13 @@ class PoolView:
         """The node requirements of each workload, without undecidable workloads and those with a `spec.nodeName`."""
         # Machines of a hosted cluster run in the infrastructure cluster; the pools beside them may be of the hosted one.
         return [each for each in self._demands() if not (each.pods.ref.api_version or "").startswith(_OF_HOSTED_CLUSTERS)]
+
+    def tolerations(self) -> set[Toleration]:
+        """Return every toleration with a key, also those of patches, of values of charts, and of custom resources."""
+        given = [requirements.tolerations for requirements in self.demands]
+        given += [demand.tolerations for demand in self.manifest_index.facts.demands]
+        given += [readable_tolerations((pods.spec or {}).get("tolerations")) for pods in self.manifest_index.pods]
+        return {toleration for each in given for toleration in each if toleration.key}
 
     def has_node(self, demands: PoolRequirements) -> bool:
         """Whether a node that is there takes the pods."""
@@ -225,7 +261,7 @@ class PoolView:
             if pods.pod_source is None and alternatives and not any(each.requirement.field for asked in alternatives for each in asked):
                 yield PoolRequirements(pods, alternatives, _ANYTHING, patch=True)
         for demand in self.manifest_index.facts.demands:
-            if not any(each.requirement.field for asked in demand.alternatives for each in asked):
+            if demand.alternatives and not any(each.requirement.field for asked in demand.alternatives for each in asked):
                 yield PoolRequirements(demand, demand.alternatives, _ANYTHING, patch=True)
 
 

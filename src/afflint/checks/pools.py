@@ -350,9 +350,9 @@ def _faults(view: PoolView, rule: str) -> Iterator[CrossManifestMatch]:
 
 def near_duplicate_in_pools(view: PoolView) -> Iterator[CrossManifestMatch]:
     """Report keys, or values of a key, that two pools of one cluster spell differently."""
-    clusters: dict[tuple[str, str], list[Pool]] = defaultdict(list)
+    clusters: dict[tuple[str, str, str | None], list[Pool]] = defaultdict(list)
     for pool in view.everything:
-        clusters[pool.whose, pool.cluster].append(pool)
+        clusters[pool.whose, pool.cluster, view.home_of(pool)].append(pool)
     for pools in clusters.values():
         yield from _near_duplicates(pools)
 
@@ -391,8 +391,8 @@ def _twice(one: _Carrier, other: _Carrier, rare: str, frequent: str, usual: str)
 
 def untolerated_pool(view: PoolView) -> Iterator[CrossManifestMatch]:
     """Report pools with a taint that no workload tolerates by name."""
-    whole = [requirements for requirements in view.demands if not requirements.patch]
-    tolerations = {toleration for requirements in whole for toleration in requirements.tolerations if toleration.key}
+    whole = any(not requirements.patch for requirements in view.demands)
+    tolerations = view.tolerations() if whole else set()
     asked = {each.requirement.key for requirements in view.demands for alternative in requirements.alternatives for each in alternative}
     named = asked | {toleration.key for toleration in tolerations}
     meant = {pool.cluster for pool in view.pools if not named.isdisjoint([*_own_keys(pool), *[each.taint.key for each in pool.taints]])}
@@ -406,12 +406,19 @@ def untolerated_pool(view: PoolView) -> Iterator[CrossManifestMatch]:
             taint = each.taint
             if not each.path or taint.effect not in BLOCKING_EFFECTS or taint.key.startswith(_TOLERATED_ELSEWHERE):
                 continue
-            if not any(tolerates(toleration, taint) for toleration in tolerations):
+            if not any(_may_tolerate(toleration, taint) for toleration in tolerations):
                 others = sorted({toleration.value for toleration in tolerations if toleration.key == taint.key and toleration.value})
                 hint = f"; the pods tolerate only the value {summarize_names(list(map(quoted, others)), 'or')}" if others else ""
                 taint_of_pool = f"{quoted(format_taint(taint))} of {pool.title}"
                 message = f"no workload in these manifests tolerates {taint_of_pool}, so none of them runs there{hint}"
                 yield _at(pool, Match(each.path, message, severity="info"))
+
+
+def _may_tolerate(toleration: Toleration, taint: Taint) -> bool:
+    """Return whether a toleration matches a taint, or may once a tool has replaced its placeholders."""
+    if is_placeholder(toleration.key) or (toleration.key == taint.key and is_placeholder(toleration.value)):
+        return True
+    return tolerates(toleration, taint)
 
 
 def _selected_pools(pools: Sequence[Pool], view: PoolView) -> int:

@@ -20,6 +20,7 @@ from afflint.kube.constraints import REQUIRED, Constraints
 from afflint.kube.kinds import MIGRATION_POLICY, NODE_MAINTENANCE
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed, Selector, parse_label_selector
 from afflint.kube.single_host import pinned_host
+from afflint.kube.taints import Toleration, readable_tolerations
 from afflint.manifests.manifest import LABELLED, Labels, Manifest, Workload
 from afflint.yaml.object_fields import kind_of
 from afflint.yaml.placeholders import is_placeholder
@@ -166,6 +167,7 @@ class NodeDemand(NamedTuple):
     ref: ObjectRef
     title: str
     alternatives: tuple[Alternative, ...]
+    tolerations: tuple[Toleration, ...] = ()
 
 
 class PolicyCandidate(NamedTuple):
@@ -330,6 +332,7 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
                 from afflint.controllers.operators import operator_pods
 
                 yield pods._replace(pod_source=operator_pods(manifest, site, resources=resources, lines=lines), asks=_asks(manifest))
+                yield from [each._replace(alternatives=()) for each in demands_of(manifest) if each.tolerations]
             else:
                 yield from _with_spec(pods, manifest, resources=resources, lines=lines) if with_spec else (pods,)
         yield from _workload_reaches(manifest, site)
@@ -373,10 +376,10 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
 
 def demands_of(workload: Workload) -> Iterator[NodeDemand]:
     """Yield the node constraints of a custom resource or of values, unless a switch ``enabled: false`` above them turns them off."""
-    alternatives = _asks(workload)
-    if alternatives and not _is_disabled(workload):
+    alternatives, tolerations = _asks(workload), readable_tolerations([each.data for each in workload.constraints.tolerations])
+    if (alternatives or tolerations) and not _is_disabled(workload):
         site = Site(NO_FILE, workload.document.index, workload.base)
-        yield NodeDemand(site, workload.ref, workload.title(), alternatives)
+        yield NodeDemand(site, workload.ref, workload.title(), alternatives, tolerations)
 
 
 def _is_disabled(workload: Workload) -> bool:

@@ -186,6 +186,12 @@ def parse_tolerations(data: object) -> tuple[Toleration, ...] | Malformed:
     return entries if isinstance(entries, Malformed) else tuple(Toleration(*entry) for entry in entries)
 
 
+def readable_tolerations(data: object) -> tuple[Toleration, ...]:
+    """Return the tolerations of a list that are not malformed."""
+    parsed = [parse_tolerations([each]) for each in data] if isinstance(data, list) else ()
+    return tuple([each for entry in parsed if not isinstance(entry, Malformed) for each in entry])
+
+
 def _parse_entries(data: object, fields: Sequence[str], what: str) -> list[list[str]] | Malformed:
     if data is None:
         return []

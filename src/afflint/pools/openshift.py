@@ -13,6 +13,7 @@ from afflint.pools.pool import Declared, Label, Pool, PoolPart, PoolTaint, Reade
 from afflint.pools.upgrades import hosted_pool
 from afflint.yaml.document import list_at, map_at
 from afflint.yaml.object_fields import metadata_of
+from afflint.yaml.placeholders import is_placeholder
 
 _BOUNDS = "machine.openshift.io/cluster-api-autoscaler-node-group-"
 
@@ -37,7 +38,7 @@ def _machine_set(declared: Declared) -> Iterator[Pool]:
     least, most = bounds if scaled else (count, count) if "replicas" in spec else (1, None)
     of_machines = {key: value for key, value in map_at(template, "metadata", "labels").items() if not str(key).startswith(_OWN)}
     labels = [*labels_of(own, own_path), label(WORKER, ""), *_place(provider, (*base, "spec", "providerSpec", "value"))]
-    yield declared.pool(declared.name, "MachineSet", declared.base, "own")._replace(
+    yield declared.pool(declared.name, "MachineSet", declared.base, "own", _cluster_of(declared))._replace(
         labels=tuple(labels),
         taints=taints.taints,
         closed=bool(provider) and not is_open(own),
@@ -48,6 +49,12 @@ def _machine_set(declared: Declared) -> Iterator[Pool]:
         faults=taints.faults,
         unreachable=unreachable_labels(of_machines, (*base, "metadata", "labels"), own, _STAYS, _NODE_LABELS),
     )
+
+
+def _cluster_of(declared: Declared) -> str:
+    """Return the ID of the cluster that a MachineSet is labelled with; "" if a tool has to fill it in."""
+    name = text(map_at(declared.data, "metadata", "labels"), f"{_OWN}cluster-api-cluster")
+    return "" if is_placeholder(name) else name
 
 
 _OWN = "machine.openshift.io/"
