@@ -60,6 +60,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
         {
             "About": [
                 {"Accuracy": "exactness.md"},
+                {"Evidence": "evidence.md"},
                 {"Architecture": "architecture.md"},
                 {"Where facts are kept": "facts.md"},
                 {"Glossary": "glossary.md"},
