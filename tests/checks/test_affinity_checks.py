@@ -344,6 +344,21 @@ def test_the_new_name_is_not_advised_if_the_pools_set_only_the_old_label(labels:
     assert found.count("deprecated-node-label") == expected
 
 
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("node-role.kubernetes.io/control-plane", 0),
+        ("'${ROLE:=node-role.kubernetes.io/control-plane}'", 0),
+        ("'{{ role | default(\"node-role.kubernetes.io/control-plane\") }}'", 0),
+        ("'${ROLE}'", 1),
+        ("disk", 1),
+    ],
+)
+def test_a_placeholder_may_become_the_new_name(other: str, expected: int) -> None:
+    text = preferred(*(f"{{key: {key}, operator: Exists}}" for key in (other, "node-role.kubernetes.io/master")))
+    assert [each.rule for each in lint(text)].count("deprecated-node-label") == expected
+
+
 @pytest.mark.parametrize("group", ["operators.coreos.com/v1alpha1", "nmstate.io/v1"])
 def test_objects_that_exist_only_on_openshift_may_name_the_label_of_masters(group: str) -> None:
     text = f"apiVersion: {group}\nkind: Other\nmetadata: {{name: a}}\nspec: {{nodeSelector: {{node-role.kubernetes.io/master: ''}}}}\n"

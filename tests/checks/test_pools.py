@@ -87,9 +87,9 @@ def test_what_some_pool_can_meet_is_silent(asked: str) -> None:
     ("asked", "message"),
     [
         ("{accelerator: nvidia-a10}", "warning no pool has `accelerator: nvidia-a10`: NodePool gpu has `accelerator: nvidia-a100`"),
-        ("{pool: batch}", "info no pool has `pool: batch`: NodePool gpu has `pool: gpu`, others `web`"),
-        ("{size: huge}", "info no pool has `size: huge`: NodePool gpu has `size In [small, large]`"),
-        ("{memory: '16'}", "info no pool has `memory: 16`: NodePool gpu has `memory Gt [31]`"),
+        ("{pool: batch}", "info no pool in these manifests has `pool: batch`: NodePool gpu has `pool: gpu`, others `web`"),
+        ("{size: huge}", "info no pool in these manifests has `size: huge`: NodePool gpu has `size In [small, large]`"),
+        ("{memory: '16'}", "info no pool in these manifests has `memory: 16`: NodePool gpu has `memory Gt [31]`"),
         (
             "{karpenter.sh/nodepool: gup}",
             "warning no pool has `karpenter.sh/nodepool: gup`: NodePool gpu has `karpenter.sh/nodepool: gpu`, others `web`",
@@ -220,7 +220,7 @@ def test_a_daemon_set_may_find_no_node() -> None:
 def test_a_patch_is_held_to_the_labels_that_it_names() -> None:
     patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {nodeSelector: {pool: batch}}}}\n"
     found = lint({"pools.yaml": TAINTED, "a.yaml": patch})
-    assert [each.message for each in found] == ["no pool has `pool: batch`: NodePool web has `pool: web`"]
+    assert [each.message for each in found] == ["no pool in these manifests has `pool: batch`: NodePool web has `pool: web`"]
     assert [each.rule for each in lint({"pools.yaml": TAINTED, "a.yaml": patch.replace("batch", "web")})] == []
 
 

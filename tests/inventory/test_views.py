@@ -152,5 +152,5 @@ def test_pods_that_their_namespace_refuses_are_not_for_pools() -> None:
 def test_a_label_that_the_namespace_requires_is_required_of_pools() -> None:
     shop = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: {openshift.io/node-selector: example.com/disk=hdd}}\n---\n"
     [found] = on_pools("", text=shop + workload())
-    assert "no pool has `example.com/disk: hdd`" in found
+    assert "no pool in these manifests has `example.com/disk: hdd`" in found
     assert len(on_pools("", text=shop + workload("nodeSelector: {example.com/disk: hdd}"))) == 1

@@ -126,6 +126,7 @@ POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {tolerations: [{key
         ("pkg/render/pod.golden.yaml", POD, "golden file of a test"),
         ("pkg/testdata/pods/a.yaml", RECORDED, "recorded output in test data"),
         ("tests/data/pods.yaml", RECORDED, "recorded output in test data"),
+        ("vendor/k8s.io/apiserver/handlers/node.yaml", POD, "source code of a dependency"),
         ("tests/data/rendered.yaml", f"---\n# Source: web/templates/pod.yaml\n{POD}", "recorded output in test data"),
     ],
 )
@@ -134,6 +135,7 @@ def test_a_file_of_a_test_or_a_schema_is_neither_a_manifest_nor_values(
 ) -> None:
     write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n")
     write("roles/k8s/molecule/default/molecule.yml", "driver: {name: default}\n")
+    write("vendor/modules.txt", "# k8s.io/apiserver v0.34.0\n")
     write(name, text)
     assert f"{reason}." in " ".join(report("-v"))
 
@@ -145,6 +147,7 @@ def test_a_file_of_a_test_or_a_schema_is_neither_a_manifest_nor_values(
         ("web/values-object.yaml", f"type: object\nproperties: {{a: 1}}\n{WRONG}"),
         ("pkg/testdata/pod.yaml", POD),
         ("golden/pod.yaml", POD),
+        ("vendor/charts/pod.yaml", POD),
         ("molecule/pod.yaml", POD),
         ("recorded.yaml", RECORDED),
         ("crd.yaml", f"{POD}type: object\nproperties:\n  a: {{}}\n"),

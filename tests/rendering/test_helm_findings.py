@@ -233,3 +233,21 @@ def test_a_chart_named_alone_lacks_a_dependency(checking: Checking) -> None:
     out = checking("--helm", "chart", "--format", "concise")
     assert "wrong-type" in out
     assert "Rendered without charts that are not in the repository: cache (for chart); `helm dependency build` fetches them." in out
+
+
+@pytest.mark.parametrize(
+    ("template", "values", "reported"),
+    [
+        ("{{ .Release.Name }}-{{ .Values.version }}", "other: a\n", False),  # The user has to set it.
+        ("{{ .Release.Name }}-{{ .Values.version }}", "version:\n", False),
+        ("{{ .Release.Name }}-{{ .Values.of.version }}", "of: {}\n", False),
+        ("{{ .Release.Name }}-{{ .Values.version }}", "version: a b\n", True),
+        ("{{ .Release.Name }}-{{ .Values.version }}", "version: ''\n", True),
+        ('{{ .Values.name }}-{{ .Values.version | default "" }}', "name: a\n", True),
+        ("{{ .Release.Name }}-", "other: a\n", True),
+    ],
+)
+def test_a_label_of_a_value_that_the_chart_leaves_to_the_user(checking: Checking, template: str, values: str, reported: bool) -> None:
+    pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  labels:\n    app: VALUE\nspec: {containers: [{name: a, image: a}]}\n"
+    chart(values=values, template=pod.replace("VALUE", template))
+    assert [each["rule"] for each in checking.report()["findings"]] == ["invalid-label-value"] * reported

@@ -211,7 +211,7 @@ def deprecated_at(places: tuple[LabelPlace, ...], manifest: Workload, target: Ta
         new, since = found
         if place.key in target.known_labels and new not in target.known_labels:
             continue  # The pools of the run set only the old label.
-        if any(each.key == new and _is_alternative(place, each) for each in places):
+        if any((each.key == new or _may_become(each.key, new)) and _is_alternative(place, each) for each in places):
             continue  # Both labels are there on purpose, for clusters of any version.
         message = f"the node label {quoted(place.key)} in this {place.what} is deprecated since {since}"
         # Which control planes have the old or the new role label depends on the installer, and a key must not be in a map twice.
@@ -223,6 +223,11 @@ def deprecated_at(places: tuple[LabelPlace, ...], manifest: Workload, target: Ta
 
 def _relabelled(place: LabelPlace, key: str) -> tuple[SymbolicEdit, ...]:
     return renaming(place.path, key) if place.key_of_map else replacing(place.path, key)
+
+
+def _may_become(key: str, new: str) -> bool:
+    """Return whether a tool may replace a key by a label, as `${ROLE:=node-role.kubernetes.io/control-plane}`."""
+    return new in key and is_placeholder(key)
 
 
 def _is_alternative(place: LabelPlace, other: LabelPlace) -> bool:

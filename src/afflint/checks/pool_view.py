@@ -86,7 +86,7 @@ class PoolView:
         self._feature_gates = feature_gates
         self.parts = pools.parts
         self.everything = pools.whole
-        self._named = pools.named
+        self.named = pools.named
         self.pools = tuple([pool for pool in self.everything if pools.is_here(pool) and not self._is_trial(pool)])
         self.others = tuple([pool for pool in self.everything if not pools.is_here(pool) or self._is_trial(pool)])
 
@@ -114,7 +114,7 @@ class PoolView:
 
         Pools of several clusters have only workloads in the folder of the cluster, or in a folder with its name.
         """
-        if self._named:
+        if self.named:
             return True
         file = self._name_of(site.file)
         folder = os.path.dirname(file)
@@ -155,7 +155,7 @@ class PoolView:
     def _is_trial(self, pool: Pool) -> bool:
         """Return whether a pool is for an example or a test, and all workloads are for something else."""
         file = self._name_of(pool.site.file)
-        if self._named or not is_trial(file) or not self._workload_files:
+        if self.named or not is_trial(file) or not self._workload_files:
             return False
         return not any(self._scopes.reaches(file, each) for each in self._workload_files)
 

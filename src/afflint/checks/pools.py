@@ -217,11 +217,12 @@ def _without_value(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
     labels = statements.values[near] if near is not None else statements.pools[0]
     has = f"{labels.pool.title} has {quoted(f'{key}: {near}')}" if near is not None else _describe_difference(labels, asked.requirement)
     more = f", {_describe_others(statements, key, labels)}" if len(statements.pools) > 1 else ""
-    message = f"no {view.noun} has {_describe(asked.requirement)}: {has}{more}"
     slip = near is not None and any(is_likely_typo(value, near) for value in wanted)
     help_ = f"Write `{near}`." if slip else ""
-    # A value unlike all others here may be that of a pool in another repository.
+    # A value unlike all others here may be that of a pool in another repository, or of one that Terraform creates.
     certain = near is not None or (view.listed and not _is_set_by_hand(key))
+    here = "" if certain or view.named or view.listed else " in these manifests"
+    message = f"no {view.noun}{here} has {_describe(asked.requirement)}: {has}{more}"
     return _PoolRejection(asked, message, "warning" if certain else "info", help_, related=_places(labels, key))
 
 

@@ -84,15 +84,21 @@ def _node_settings(data: dict[str, Any]) -> Registration | None:
 
 
 def _settings(declared: Declared) -> Iterator[Pool]:
-    """Yield the node of a config.yaml of RKE2 or k3s, which is a server if the file does not name a server to join."""
+    """Yield the node of a config.yaml of RKE2 or k3s, which is a server if the file does not name a server to join.
+
+    A file with only labels and taints may be one of `config.yaml.d`, which completes the file of a server or of an agent.
+    """
     data = declared.data
-    settings, server = _node_settings(data), "server" not in data
+    settings, whole = _node_settings(data), not {*data} <= {"node-label", "node-taint", "kubelet-arg"}
+    server = whole and "server" not in data
     if settings is None:
         return
-    yield declared.pool(text(data, "node-name") or ("server" if server else "agent"), "RKE2 or k3s node", (), "described")._replace(
+    yield declared.pool(
+        text(data, "node-name") or ("server" if server else "agent" if whole else ""), "RKE2 or k3s node", (), "described"
+    )._replace(
         labels=(*settings.labels, *(_SERVER_LABELS if server else ())),
         taints=settings.taints,
-        closed=settings.known,
+        closed=settings.known and whole,
         least=1,
         most=None,
         faults=settings.faults,

@@ -22,6 +22,7 @@ from afflint.rendering.flux_variables import VARIABLE
 from afflint.rendering.given_values import PARAMETER
 from afflint.rendering.helm_origins import TEMPLATE, UNCHANGED, ChartSourceMap
 from afflint.rendering.kustomize_origins import RenderedIdentity, SourceMap, identity_of
+from afflint.rendering.line_marks import read_template
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import ONLY_A_VARIABLE, SourcePlace, SourceTexts, documents_of
 from afflint.report import RenderSummary as Count
@@ -29,6 +30,7 @@ from afflint.source.files import read_regular
 from afflint.source.repositories import is_inside
 from afflint.source.sources import CHART, Source, relative
 from afflint.yaml.cursor import cursor_at
+from afflint.yaml.document import value_at_path
 from afflint.yaml.embedded import document_in_block
 
 if TYPE_CHECKING:
@@ -416,6 +418,16 @@ class _Moving:
             return None
         return self._way.place_of_row(parsed.index, line - parsed.line - 1)
 
+    def waits_for_value(self, place: SourcePlace) -> bool:
+        """Return whether the line of a template reads a value that its chart, rendered without further values, leaves to the user."""
+        folder = self.build.folder
+        if self.build.declared_by or place.kind != TEMPLATE or not is_inside(place.file, os.path.join(folder, "templates")):
+            return False
+        line = (read_template(place.file) or "").split("\n")[place.span.line - 1]
+        defaults = next((text.document.data for text in self._texts.of(os.path.join(folder, "values.yaml"))), None)
+        read = [path.split(".")[1:] for path in re.findall(r"\.Values\b((?:\.\w+)+)", line)]
+        return "default" not in line and any(value_at_path(defaults, *path) is None for path in read)
+
     def _written(self, place: SourcePlace) -> tuple[SourcePlace, ...]:
         """Return where a value was written, and where its variable is set, if ``place`` is in the output of another build."""
         other = self._others.get(place.file)
@@ -485,6 +497,8 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
     source = numbers.of(place.file)
     ref = finding.object
     if written is None and ref.kind in _OF_TEXTS and moving.build.tool == "kustomize":
+        return None
+    if finding.rule in rules_of_texts() and moving.waits_for_value(place):
         return None
     if place.kind == UNCHANGED and not _is_about_nodes(finding):
         return None  # It is so in a chart that is not in the repository, whatever the user sets.

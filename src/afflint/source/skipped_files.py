@@ -129,19 +129,25 @@ _RECOGNIZERS = (
 
 # What files are by their folders.
 
-MOLECULE, GOLDEN, TEST_DATA = "<molecule>", "<golden>", "<test data>"
-"""The roles of files in tests."""
-_ROLES = {MOLECULE: "scenario of Molecule", GOLDEN: "golden file of a test"}
+MOLECULE, GOLDEN, TEST_DATA, VENDORED = "<molecule>", "<golden>", "<test data>", "<vendored>"
+"""The roles of files in tests, and of the source code of other projects."""
+_ROLES = {MOLECULE: "scenario of Molecule", GOLDEN: "golden file of a test", VENDORED: "source code of a dependency"}
 _RECORDED = (
     rb"(?m)\b(?:uid[\"']?: ?[\"']?[0-9a-f]{8}-[0-9a-f]{4}-|resourceVersion[\"']?: ?[\"']\d)"  # The API server has added it.
     rb"|^# Source: \S+/templates/"  # Helm has rendered it.
 )
 
 
+SIGNS = ("molecule.yml", "modules.txt")
+"""Files that show the role of a folder: a scenario of Molecule, and ``vendor`` with the dependencies of a Go module."""
+
+
 def role_of_folder(name: str, role: str, above: str, names: Container[str]) -> str:
     """Return the role of a folder, which has the entries ``names``; ``role`` is that of the folder ``above``."""
-    if role in _ROLES or "molecule.yml" in names:
+    if role in _ROLES or SIGNS[0] in names:
         return role or MOLECULE
+    if name == "vendor" and SIGNS[1] in names:
+        return VENDORED
     if name in ("golden", "goldens") and (role or above in _TESTS):
         return GOLDEN
     return TEST_DATA if name == "testdata" or (name in ("data", "fixtures") and above in _TESTS) else role
@@ -158,4 +164,4 @@ def role_of_file(name: str, role: str) -> str:
 def role_in(name: str) -> str:
     """Return the role that the name of a file begins with, see ``Source.known_as``; "" for a file without one."""
     role = name.partition("/")[0]
-    return role if role in (MOLECULE, GOLDEN, TEST_DATA) else ""
+    return role if role in _ROLES or role == TEST_DATA else ""

@@ -18,7 +18,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest
 from afflint.source.files import read_all, read_named, read_regular
 from afflint.source.repositories import extent_of, is_really_inside
-from afflint.source.skipped_files import role_of_file, role_of_folder
+from afflint.source.skipped_files import SIGNS, role_of_file, role_of_folder
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -332,7 +332,7 @@ def role_below(path: str, top: str) -> str:
     for depth, name in enumerate(folders):
         here = os.path.join(top, *folders[: depth + 1])
         if name not in (os.curdir, os.pardir):
-            names = ("molecule.yml",) if os.path.isfile(os.path.join(here, "molecule.yml")) else ()
+            names = [each for each in SIGNS if os.path.isfile(os.path.join(here, each))]
             role = role_of_folder(name, role, os.path.basename(os.path.dirname(here)), names)
     return role_of_file(os.path.basename(path), role)
 
