@@ -338,6 +338,11 @@ class TestSelectors:
         values = f"{more}\ntopologySpreadConstraints: {spread('k8s-app: kube-dns')}"
         assert len(messages_of(flux("coredns", values, version="1.46.2"), SPREAD)) == messages
 
+    @pytest.mark.parametrize("name", ["${APP}", "CHANGEME", "$app"])
+    def test_a_selector_with_a_placeholder(self, name: str) -> None:
+        values = f"topologySpreadConstraints: {spread(f'k8s-app: {name}')}"
+        assert messages_of(flux("coredns", values, version="1.46.2"), SPREAD) == []
+
     @pytest.mark.parametrize(("more", "messages"), [("{", 1), ("{name: edge, ", 0)])
     def test_the_name_of_a_component_that_is_its_label(self, more: str, messages: int) -> None:
         values = f"server: {more}topologySpreadConstraints: {spread('app.kubernetes.io/component: edge')}}}"

@@ -236,6 +236,24 @@ class TestTemplatesOfOperators:
         (message,) = messages_of(text, "unknown-field")
         assert message.endswith("unknown field `effect` in this match expression (kubectl rejects it, other clients drop it)")
 
+    @pytest.mark.parametrize(
+        ("kind", "above"),
+        [
+            ("kyverno.io/v1, kind: ClusterPolicy", "rules: [{name: a, validate: {pattern: {spec: SPEC}}}]"),
+            ("kyverno.io/v1, kind: Policy", "rules: [{name: a, validate: {anyPattern: [{spec: SPEC}]}}]"),
+            ("constraints.gatekeeper.sh/v1beta1, kind: RequiredSpread", "parameters: SPEC"),
+        ],
+    )
+    def test_policies_compare_objects_with_expressions(self, kind: str, above: str) -> None:
+        spread = "{maxSkew: '>=1', topologyKey: '?*', whenUnsatisfiable: 'DoNotSchedule | ScheduleAnyway'}"
+        spec = f"{{nodeSelector: {{disk: '.*'}}, tolerations: [{{key: '!gpu', operator: '*'}}], topologySpreadConstraints: [{spread}]}}"
+        assert lint(f"{{apiVersion: {kind}, metadata: {{name: a}}, spec: {{{above.replace('SPEC', spec)}}}}}\n") == []
+
+    def test_the_changes_of_a_policy_reach_pods(self) -> None:
+        rule = "{name: a, mutate: {patchStrategicMerge: {spec: {tolerations: [{key: gpu, operator: Exist}]}}}}"
+        text = f"{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: a}}, spec: {{rules: [{rule}]}}}}\n"
+        assert len(messages_of(text, "unknown-operator")) == 1
+
     def test_patterns_of_policies_have_their_own_keys(self) -> None:
         text = f"""
             apiVersion: kyverno.io/v1

@@ -558,6 +558,20 @@ def test_machine_sets_name_their_cluster() -> None:
     assert unmatched_files(pools | {"overlays/east/apps/web.yaml": FOR_CPU}) == ["overlays/east/apps/web.yaml"]
 
 
+def test_rendered_pools_are_in_the_folder_of_their_root() -> None:
+    pools = {f"<kustomize overlays/{name}>": MACHINE_SET % (name, f"{name}-x7k2p") for name in ("east", "west")}
+    assert unmatched_files(pools | {"overlays/north/web.yaml": FOR_CPU}) == []
+    assert unmatched_files(pools | {"<kustomize overlays/north>": FOR_CPU}) == []
+    assert unmatched_files(pools | {"overlays/east/apps/web.yaml": FOR_CPU}) == ["overlays/east/apps/web.yaml"]
+    assert unmatched_files(pools | {"<kustomize overlays/east/apps>": FOR_CPU}) == ["<kustomize overlays/east/apps>"]
+
+
+def test_a_rendered_root_in_the_folder_of_another_cluster() -> None:
+    pools = {"<kustomize clusters/east>": EKS % "east", "<kustomize clusters/west>": "kind: ConfigMap\n"}
+    assert unmatched_files(pools | {"<kustomize clusters/east/web>": FOR_CPU}) == ["<kustomize clusters/east/web>"]
+    assert unmatched_files(pools | {"<kustomize clusters/west/web>": FOR_CPU}) == []
+
+
 @pytest.mark.parametrize("cluster", ["one", "${INFRASTRUCTURE}"])
 def test_machine_sets_of_one_cluster(cluster: str) -> None:
     pools = {"machines/a.yaml": MACHINE_SET % ("a", cluster), "machines/b.yaml": MACHINE_SET % ("b", cluster.replace("RE}", "RE_ID}"))}

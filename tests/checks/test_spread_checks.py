@@ -43,6 +43,10 @@ class TestSpreadMissesItself:
         )
         assert message.endswith("but they have no label `app.kubernetes.io/component`; they have `tier: front`")
 
+    @pytest.mark.parametrize("value", ["CHANGEME", "REPLACE_ME", "TODO", "'${TIER}'", "$tier", "'@tier@'", "'[[ tier ]]'"])
+    def test_a_placeholder_may_become_the_value_of_the_pods(self, value: str) -> None:
+        assert lint(deployment("tier: front", hard(f"{{matchLabels: {{tier: {value}}}}}"))) == []
+
     def test_a_label_of_the_deployment_alone_is_reported_once_as_missing_from_the_template(self) -> None:
         text = deployment("tier: front", hard("{matchLabels: {track: stable}}"))
         text = text.replace("{name: web}", "{name: web, labels: {track: stable}}", 1)

@@ -113,9 +113,25 @@ spec: {tolerations: [{key: a, operator: Is}]}
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {tolerations: [{key: a, operator: Is}]}\n"
 
 
+YTT = """\
+#@ load("@ytt:data", "data")
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  nodeSelector: #@ data.values.nodes
+  topologySpreadConstraints:
+  - topologyKey: #@ data.values.key
+"""
+
+
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
+        ("config/pod.yaml", YTT, "template of ytt"),
+        ("config/pod.yaml", YTT.partition("---\n")[2], "template of ytt"),
+        ("config/values.yaml", f"#@data/values\n---\n{WRONG}", "template of ytt"),
         ("web/tests/tolerations_test.yaml", SUITE, "test suite of helm-unittest"),
         ("web/tests/values-test.yaml", SUITE.replace("suite: web\n", ""), "test suite of helm-unittest"),
         ("web/values.schema.yaml", SCHEMA, "JSON schema"),
@@ -148,6 +164,7 @@ def test_a_file_of_a_test_or_a_schema_is_neither_a_manifest_nor_values(
         ("pkg/testdata/pod.yaml", POD),
         ("golden/pod.yaml", POD),
         ("vendor/charts/pod.yaml", POD),
+        ("pod.yaml", f"#@author: someone\n# @param {{x}} a: #@\n{POD}"),
         ("molecule/pod.yaml", POD),
         ("recorded.yaml", RECORDED),
         ("crd.yaml", f"{POD}type: object\nproperties:\n  a: {{}}\n"),

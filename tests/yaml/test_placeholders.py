@@ -94,16 +94,37 @@ def test_a_fault_beside_a_placeholder_is_reported_where_it_is() -> None:
 
 
 GO, SED = "{{ x }} | a {{x}} b | ${X} | $(x) | ($x) | (join('-', [$a, 'b'])) | $X | <x>", "@X@ | @X_1@ | __X__ | __NODE_1__ | %X%"
-WORDS = "%%X%% | @@x-y@@ | #{NODE}# | REPLACE_ME | CHANGEME | YOUR_NODE | NAMESPACE_TO_BE_CHANGED"
+WORDS = "%%X%% | @@x-y@@ | #{NODE}# | REPLACE_ME | CHANGEME | YOUR_NODE | NAMESPACE_TO_BE_CHANGED | TBD | FIXME"
+OTHERS = "$zone | $$zone | $env:ZONE | @project.zone@ | %zone% | [[ zone ]] | {% zone %} | %(zone)s | @{zone} | $[variables.zone] | ref+awsssm://zone"
 
 
-@pytest.mark.parametrize("text", f"{GO} | {SED} | {WORDS}".split(" | "))
+@pytest.mark.parametrize("text", f"{GO} | {SED} | {WORDS} | {OTHERS}".split(" | "))
 def test_what_is_a_placeholder(text: str) -> None:
     assert is_placeholder(text)
 
 
 @pytest.mark.parametrize(
-    "text", ["x", "", "a(b)", "(a) b", "$5", "@", "a@b.c", "100%", "{x}", "a < b", "__init__", "ON_DEMAND", "A100", "CHANGES"]
+    "text",
+    [
+        "x",
+        "",
+        "a(b)",
+        "(a) b",
+        "$5",
+        "@",
+        "a@b.c",
+        "100%",
+        "{x}",
+        "a < b",
+        "__init__",
+        "ON_DEMAND",
+        "A100",
+        "CHANGES",
+        "[x]",
+        "a$",
+        "^$",
+        "TBDX",
+    ],
 )
 def test_what_is_none(text: str) -> None:
     assert not is_placeholder(text)
@@ -198,7 +219,7 @@ pieces = st.lists(st.sampled_from(("{{", "}}", "{", "}", "${", "$", "$(", ")", "
 @settings(max_examples=1000)
 @given(pieces.map("".join))
 def test_placeholders_begin_and_end_as_the_expressions_say(text: str) -> None:
-    lone = text.replace("<", "").replace("@", "").replace("%", "").replace("A_", "a")
+    lone = text.replace("<", "").replace("@", "").replace("%", "").replace("A_", "1").replace("a", "1")
     assert is_placeholder(lone) == (re.search(ENCLOSED, lone) is not None)
     if not holds_control(text.encode()):
         expected = re.sub(UNREADABLE, lambda match: masked_action(match[0].decode()).encode(), text.encode())

@@ -18,7 +18,7 @@ from afflint.findings.phrases import join_words, quoted
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.constraints import PREFERRED, REQUIRED, ShapedValue
 from afflint.kube.kinds import EACH, part_types
-from afflint.kube.selectors import Requirement, Selector, describe
+from afflint.kube.selectors import Requirement, Selector, describe, has_placeholder
 from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, Holder, dedented_field, misshapen_fields
 from afflint.manifests.custom_resources import KINDS_WITH_VALUES, CustomWorkload, value_at
 from afflint.manifests.manifest import Workload
@@ -264,7 +264,7 @@ def _missing_own_pods(
         return
     for constraint, effect in constraints:
         missed = _missed(workload, release, constraint)
-        if missed is not None:
+        if missed is not None and not has_placeholder(missed[0]):
             message = f"this {effect}: it selects {quoted(describe(missed[0]))}, but {missed[1]}"
             yield Match((*constraint.path, "labelSelector"), message, _REMEDY, key=True)
 
@@ -284,7 +284,7 @@ def affinity_target_missing(workload: Workload, target: Target) -> Iterator[Matc
         if _missed_by_all(every, selector) is not None:
             every = labels_of_release(release, user_labels(release.values))
         missed = _missed_by_all(every, selector)
-        if missed is not None and missed not in own:
+        if missed is not None and missed not in own and not has_placeholder(missed):
             asked = quoted(describe(missed))
             message = f"no pod of the release {quoted(release.name)} has {asked}, which this {term.name} selects: "
             message += _reason(release, every[0], missed)

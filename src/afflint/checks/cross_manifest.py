@@ -20,7 +20,7 @@ from afflint.index.facts import (
     SelectorRef,
 )
 from afflint.index.manifest_index import IDENTITY, ManifestIndex, NearMiss, close, own_near_miss, under_other_keys
-from afflint.kube.selectors import Requirement, Selector, describe, matches
+from afflint.kube.selectors import Requirement, Selector, describe, has_placeholder, matches
 from afflint.yaml.placeholders import is_placeholder
 
 _POD_TERMS = (REQUIRED_AFFINITY, PREFERRED_AFFINITY, REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
@@ -121,7 +121,7 @@ def anti_affinity_misses_itself(manifest_index: ManifestIndex, target: Target) -
         if pods.pod_labels.some(ref.selector) or PodLabels(pods.merged_labels, pods.added).some(ref.selector):
             continue
         miss = own_near_miss(ref, pods) or under_other_keys(ref, pods) or (_other_value(ref, pods) if target.complete else None)
-        if miss is None or (not pods.labels_known and miss.key != miss.asked.key):
+        if miss is None or has_placeholder(miss.asked) or (not pods.labels_known and miss.key != miss.asked.key):
             continue
         if next(manifest_index.selected_anywhere(ref), None) is None:
             yield at_selector(ref, _own_miss_match(ref, pods, miss))
@@ -167,7 +167,7 @@ def _operator_contradiction(ref: SelectorRef, owner: Pods, *, sure: bool) -> str
     """
     patterns, added = {label.key: label.value for label in owner.added.labels}, owner.pod_labels.added
     for asked in ref.selector.requirements:
-        if any(map(is_placeholder, (asked.key, *asked.values))):
+        if has_placeholder(asked):
             continue
         values = added.get(asked.key)
         if values is None and asked.key not in owner.template_labels:
@@ -190,7 +190,7 @@ def _absent_label(ref: SelectorRef, owner: Pods, *, sure: bool) -> str | None:
     An anti-affinity that is not ``sure`` to mean the own pods means them if one of its values is on them under another key, or is the kind.
     """
     absent = [each for each in ref.selector.requirements if each.operator in ("In", "Exists") and owner.never_have(each.key)]
-    if not absent or any(is_placeholder(text) for each in absent for text in (each.key, *each.values)):
+    if not absent or any(map(has_placeholder, absent)):
         return None
     own = [(key, value) for key, value in owner.pod_labels.certain.items() if any(value in each.values for each in absent)]
     kind = (owner.ref.kind or "").lower()

@@ -14,7 +14,7 @@ from afflint.findings.finding import FileId, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import NodeDemand, Pods
 from afflint.index.manifest_index import ManifestIndex
-from afflint.inventory.cluster_folders import ClusterFolders, PolicyScopes, is_trial
+from afflint.inventory.cluster_folders import ClusterFolders, PolicyScopes, folder_of, is_trial
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.constraints import constraints_of
@@ -117,7 +117,7 @@ class PoolView:
         if self.named:
             return True
         file = self._name_of(site.file)
-        folder = os.path.dirname(file)
+        folder = folder_of(file)
         if folder not in self._tied:
             self._tied[folder] = any(
                 self._scopes.reaches(self._name_of(pool.site.file), file)
@@ -128,7 +128,7 @@ class PoolView:
 
     def home_of(self, pool: Pool) -> str | None:
         """Return the folder of the cluster of a pool; None if all pools are of one cluster, as far as one can tell."""
-        folder = os.path.dirname(self._name_of(pool.site.file))
+        folder = folder_of(self._name_of(pool.site.file))
         holder = max((each for each in self._holders if folder != each and is_inside(folder, each)), key=len, default=None)
         if holder is None:
             return folder if self._several else None
@@ -143,7 +143,7 @@ class PoolView:
         """The folders with a folder for each cluster: those above pools of several clusters, and above two pools of one name."""
         folders: dict[object, set[str]] = {}
         for pool in self.pools:
-            folder = os.path.dirname(file := self._name_of(pool.site.file))
+            folder = folder_of(file := self._name_of(pool.site.file))
             if self._several and _cluster_of(pool):
                 folders.setdefault(None, set()).add(folder)
             completed = is_trial(file) or not _PATCHED.isdisjoint(re.split(r"[/\\]", folder))
@@ -166,7 +166,7 @@ class PoolView:
     @cached_property
     def _workload_files(self) -> frozenset[str]:
         """One file with workloads of each folder."""
-        return frozenset({os.path.dirname(each): each for each in sorted(self._files_of_workloads())}.values())
+        return frozenset({folder_of(each): each for each in sorted(self._files_of_workloads())}.values())
 
     @cached_property
     def _folders(self) -> ClusterFolders:

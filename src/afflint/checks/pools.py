@@ -16,7 +16,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import MOST_NAMED, nearest, quoted, summarize_names
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.node_labels import INSTANCE_TYPE, ROLES, is_well_known
-from afflint.kube.selectors import Requirement, describe
+from afflint.kube.selectors import Requirement, describe, has_placeholder
 from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, first_untolerated, tolerates
 from afflint.pools.fields import INVALID_TAINT, UNREACHABLE_LABEL
 from afflint.pools.matching import PoolIndex, PoolLabels, PoolLabelStatements
@@ -127,7 +127,7 @@ def _reason_of(
     alternative: Sequence[NodeRequirement], requirements: PoolRequirements, view: PoolView, *, complete: bool
 ) -> _PoolRejection | None:
     conditions = [each.requirement for each in alternative]
-    if any(is_placeholder(text) for each in conditions for text in (each.key, *each.values)):
+    if any(map(has_placeholder, conditions)):
         return None
     pools = view.index
     fitting = pools.fitting(conditions)

@@ -14,7 +14,7 @@ from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.index.facts import labels_known, pod_selector
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.node_labels import domain_word, suggested_label
-from afflint.kube.selectors import Requirement, Selector, describe
+from afflint.kube.selectors import Requirement, Selector, describe, has_placeholder
 from afflint.manifests.label_places import SPREAD
 from afflint.manifests.manifest import Labels, Workload
 
@@ -31,7 +31,7 @@ def spread_misses_itself(manifest: Workload) -> Iterator[Match]:
             continue  # label-not-on-template reports a label that is set in the wrong metadata.
         # Labels that a patch does not repeat may exist; those that it sets are the labels of the pods.
         missed = PodLabels(labels, added).missed(parsed, known=known)
-        if missed is not None:
+        if missed is not None and not has_placeholder(parsed.requirements[missed]):
             yield _missed(data, parsed, missed, manifest)
 
 

@@ -102,4 +102,12 @@ def _steps(folders: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _folders_of(file: str) -> tuple[str, ...]:
-    return tuple(re.split(r"[/\\]", file.strip("<>")))[:-1]
+    return tuple(re.split(r"[/\\]", f"{rendered[1]}/" if (rendered := _RENDERED.fullmatch(file)) else file))[:-1]
+
+
+def folder_of(file: str) -> str:
+    """Return the folder of a file; that of the root for its output, which has a name such as ``<kustomize apps/web>``."""
+    return "/".join(_folders_of(file))
+
+
+_RENDERED = re.compile(r"<[a-z]+ (.+)>")

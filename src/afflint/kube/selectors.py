@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.label_syntax import is_key, is_value
+from afflint.yaml.placeholders import is_placeholder
 
 NODE_NAME = "metadata.name"
 """The only field of a node that ``matchFields`` can select by."""
@@ -258,6 +259,11 @@ def matches(selection: Selection | Malformed | None, labels: Mapping[str, str], 
     if isinstance(selection, AnyOf):
         return any(matches(selector, labels, name) for selector in selection.selectors)
     return False
+
+
+def has_placeholder(requirement: Requirement) -> bool:
+    """Return whether a tool has to fill in the key or a value of a requirement."""
+    return any(map(is_placeholder, (requirement.key, *requirement.values)))
 
 
 def describe(requirement: Requirement) -> str:

@@ -92,6 +92,11 @@ def is_pattern(group: str) -> bool:
     return group.endswith(_OF_PATTERNS)
 
 
+def is_compared(group: str, path: Path) -> bool:
+    """Return whether a policy compares objects with the value at a path, which may be an expression, and gives it to no object."""
+    return group.startswith("constraints.") if group.endswith("gatekeeper.sh") else is_pattern(group) and "validate" in path
+
+
 _OF_PATTERNS = ("kyverno.io", "gatekeeper.sh")
 
 

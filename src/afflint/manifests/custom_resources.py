@@ -12,7 +12,7 @@ from afflint.findings.paths import Path
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.constraints import REQUIRED, Constraints, ShapedValue, constraints_of_parts
 from afflint.kube.kinds import EACH, POD_TEMPLATE, RUNTIME_CLASS, Kind, Template, TypeMeta, is_custom, part_types
-from afflint.kube.shapes import Holder, holders_in, is_pattern, is_pod_spec, shape_of
+from afflint.kube.shapes import Holder, holders_in, is_compared, is_pattern, is_pod_spec, shape_of
 from afflint.kube.types import Type
 from afflint.manifests.catalogue import CatalogueField, ConstraintPlace, CustomKind, SchemaMap, custom_kind_of
 from afflint.manifests.manifest import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
@@ -312,7 +312,8 @@ def custom_workloads(
     unread += unread_metadata_keys(data, base, known_kind=custom is not None)
     found_by_shape = holders_in(data, base, frozenset(looked), inside, in_values=name in KINDS_WITH_VALUES)
     for holder in (*found_by_shape, *_in_metadata(data, base)):
-        yield CustomWorkload(document, data, base, kind, holder, "shape", custom)
+        if not is_compared(kind.group, holder.path):
+            yield CustomWorkload(document, data, base, kind, holder, "shape", custom)
 
 
 def absent_selector(data: dict[str, Any], base: Path) -> Path | None:

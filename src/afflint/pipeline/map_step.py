@@ -501,12 +501,14 @@ class Checker:
 
     def _duplicates(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
         objects = {each.base: each.ref for each in reversed(manifests)}
+        of_values = any(each.kind.name == "values" for each in manifests[:1])
         for duplicate in document.duplicates:
             path = duplicate.path
-            if not any(each.covers(path) for each in manifests):
+            # Helm and Argo CD accept values that override those of an anchor, and no API server reads them.
+            if (duplicate.overrides and of_values) or not any(each.covers(path) for each in manifests):
                 continue
             base = next((path[:length] for length in range(len(path), 0, -1) if path[:length] in objects), ())
-            message, remedy = _about_duplicate(duplicate, of_values=manifests[0].kind.name == "values")
+            message, remedy = _about_duplicate(duplicate)
             edits: tuple[Edit, ...] = ()
             if len(document.duplicates) <= _FEW_REPEATED and self._fixing.get("duplicate-key", "none") != "none" and not document.filled:
                 from afflint.yaml.editing import without_repetition
@@ -545,14 +547,12 @@ class Checker:
             yield Found(rule, message, remedy, document, span, ref, field_of(field), severity, edits=edits, item=item)
 
 
-def _about_duplicate(duplicate: Duplicate, *, of_values: bool) -> tuple[str, str]:
-    """Return message and help for a duplicate key; the help is empty if that of the rule page applies. No API server reads values."""
+def _about_duplicate(duplicate: Duplicate) -> tuple[str, str]:
+    """Return message and help for a duplicate key; the help is empty if that of the rule page applies."""
     key, line = duplicate.path[-1], duplicate.first.line
     if duplicate.overrides:
-        rejected = "strict YAML parsers reject this" if of_values else "an API server with strict validation rejects this YAML"
-        message = f"`{key}` overrides the value that the merge key `<<` adds from line {line}; {rejected}"
-        if of_values:
-            return message, "Helm accepts this; if another tool reads the file, move the value out of the anchor."
+        message = f"`{key}` overrides the value that the merge key `<<` adds from line {line}; "
+        message += "an API server with strict validation rejects this YAML"
         return message, "kubectl, kustomize and Helm accept this; if a client sends the file as YAML, move the value out of the anchor."
     if not duplicate.is_merged:
         return f"duplicate key `{key}` (first set on line {line}); only the last one takes effect", ""

@@ -114,6 +114,11 @@ def _is_json_schema(data: bytes) -> bool:
     return bool(named or described) and not _has_kind(data)
 
 
+def _is_ytt(data: bytes) -> bool:
+    """Return whether a file is a template of ytt: comments contain its values and statements."""
+    return re.search(rb"(?m)^[ \t]*#@(?:[ \t]|data/values|schema/|overlay/)|[:-][ \t]+#@[ \t]", data) is not None
+
+
 def _has_kind(data: bytes) -> bool:
     return data.startswith((b"kind:", b"apiVersion:")) or b"\nkind:" in data or b"\napiVersion:" in data
 
@@ -121,6 +126,7 @@ def _has_kind(data: bytes) -> bool:
 _RECOGNIZERS = (
     Recognizer(f"{_ENCRYPTED} by SOPS", b"ENC[AES256_GCM,", _is_sops),
     Recognizer("test suite of helm-unittest", b"asserts:", _is_suite),
+    Recognizer("template of ytt", b"#@", _is_ytt),
     Recognizer("JSON schema", b"json-schema.org/", _is_json_schema),
     Recognizer("JSON schema", b"\nproperties:", _is_json_schema),
 )

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 
 # Each begins with one of these or with two underscores, or is in capitals.
-_BEGINNINGS = frozenset("$<{%@([")
+_BEGINNINGS = frozenset("$<{%@([+")
 # Not expressions: where one does not end, the search would start again at each further beginning.
 _ENCLOSED = (("${", "}"), ("$(", ")"), ("{{", "}}"), ("#{", "}"), ("ENC[", "]"))
 _PLACEHOLDER = (
-    r"(?s)<[^<>]+>|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|@[A-Z_][A-Z0-9_]*@|__[A-Z][A-Z0-9_]*__|%%[\w.-]+%%|\$\$[\w.-]+\$\$|@@[\w.-]+@@"
+    r"(?s)<[^<>]+>|\$\$?[A-Za-z_]\w*|%[A-Za-z_]\w*%|@[A-Za-z_][\w.-]*@|__[A-Z][A-Z0-9_]*__|%%[\w.-]+%%|@@[\w.-]+@@"
+    r"|\[\[[^\[\]]+\]\]|\{%[^%]+%\}|%\(\w+\)s|@\{[^{}]+\}|\$\[[^\[\]]+\]"
     r"|\A\(.*\)\Z"  # A Chainsaw expression.
-    r"|\A(?:REPLACE|CHANGE|FILL|INSERT)[_-]?(?:ME|THIS|IN|HERE)\b|\A(?:REPLACE|INSERT|YOUR)[_-]\w|\ATODO\b|_TO_BE_|\APLACEHOLDER(?:_|\Z)"
+    r"|\Aref\+\w+://"  # A reference of vals, which helmfile resolves.
+    r"|\A(?:REPLACE|CHANGE|FILL|INSERT)[_-]?(?:ME|THIS|IN|HERE)\b|\A(?:REPLACE|INSERT|YOUR)[_-]\w"
+    r"|\A(?:TODO|TBD|FIXME)\b|_TO_BE_|\APLACEHOLDER(?:_|\Z)"
 )
 # The name of a variable (`NODE_NAME`), or the end of a name to which a tool adds the beginning (`-node1`).
 _UNFINISHED_NAME = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|-[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?"
