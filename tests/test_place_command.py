@@ -329,6 +329,8 @@ def test_what_fails_stays_and_what_its_removal_would_do_is_reported_below(place:
         "  node w1          degraded  shop/web: 2 of 3 replicas run; web-0 stays Pending (2 nodes would",
         "                             exceed maxSkew 1 per node; w1 still counts as a topology domain)",
         "    after removal  survives  recreated: web-0 -> w2",
+        "                             2 of 3 replicas of shop/web then share w2 in this schedule; in every",
+        "                             order in which all run, some share a node",
     ]
     cordoned = place("web.yaml", "--nodes", "nodes.yaml", web=web, nodes=nodes.replace("w1}}", "w1}, unschedulable: true}"))
     assert "2 of 3 replicas scheduled" in cordoned.out

@@ -242,6 +242,21 @@ class ApplicationEffect(NamedTuple):
     workloads: tuple[str, ...]
 
 
+class SharedNode(NamedTuple):
+    """A node that ``number`` of ``running`` replicas share after a disruption, which all ran on different nodes before it.
+
+    They are those of one of the ``workloads``, or of an ``application`` whose workloads have one replica each. ``always``: some share a
+    node in every order of scheduling in which as many run, though not necessarily this one.
+    """
+
+    application: str
+    workloads: tuple[str, ...]
+    node: str
+    number: int
+    running: int
+    always: bool
+
+
 class Stage(NamedTuple):
     """A part of a combined disruption: a failure, a drain or a removal."""
 
@@ -296,6 +311,8 @@ class DisruptionEffect(NamedTuple):
     """Those of ``unevaluated`` whose controllers are known."""
     events: tuple[ClusterEvent, ...] = ()
     """What happens, in order."""
+    shared: tuple[SharedNode, ...] = ()
+    """The nodes that replicas share afterwards, though they ran on different nodes before."""
 
     @property
     def drained(self) -> frozenset[str]:

@@ -38,6 +38,7 @@ from afflint.placement.plan_notes import inventory_notes, pool_notes, resource_n
 from afflint.placement.scenarios import Scenarios, combinations, stages
 from afflint.placement.schedule import Schedule, build_schedule
 from afflint.placement.schedule_index import ScheduleIndex
+from afflint.placement.shared_nodes import with_shared_nodes
 from afflint.placement.violations import violations
 from afflint.placement.workload_plans import WorkloadPlans
 from afflint.scheduler.nodes import Node
@@ -116,7 +117,7 @@ def make_plan(
     violating = {(each.workload, each.pod) for each in against}
     views = WorkloadPlans(schedule, inventory.storage, name_of, violating, drained=asked.drains, disrupted=asked.is_any)
     workloads = tuple(views.plans())
-    losses = simulations.losses(grouped, workloads)
+    losses = simulations.losses(grouped, workloads, grows=bool(classes))
     preempted = _preempted(schedule)
     rows = tuple([_row(node, key, grown.get(node.name, "")) for node in schedule.before.table.nodes])
     notes = (
@@ -176,14 +177,14 @@ class _Simulations:
         """What decides about evictions."""
         return self._again(self._schedule)
 
-    def losses(self, grouped: Sequence[Application], workloads: Sequence[WorkloadPlan]) -> tuple[DisruptionEffect, ...]:
-        """Return the effects of failures, drains and removals, with those on applications."""
+    def losses(self, grouped: Sequence[Application], workloads: Sequence[WorkloadPlan], *, grows: bool) -> tuple[DisruptionEffect, ...]:
+        """Return the effects of failures, drains and removals, with those on applications. ``grows``: pools may create nodes."""
         if not any(self._asked.by_action):
             return ()
         by_key = {each.key: each for each in workloads}
         unknown_volumes = frozenset(each.key for each in workloads if each.volumes)
         found = (_with_limitations(each, self.evictions.schedule_index, unknown_volumes) for each in self._simulated())
-        return tuple([with_applications(each, grouped, by_key) for each in found])
+        return tuple([with_shared_nodes(with_applications(each, grouped, by_key), grouped, by_key, grows=grows) for each in found])
 
     def _simulated(self) -> Iterator[DisruptionEffect]:
         listed = combinations if self._asked.together else stages

@@ -119,5 +119,6 @@ def _of(loss: DisruptionEffect, keys: Collection[str], *, named: bool) -> Disrup
         volumes=tuple([key for key in loss.volumes if key in keys]),
         preempted=tuple([each for each in loss.preempted if each.workload in keys or each.preemptor in keys]),
         applications=tuple([each for each in loss.applications if any(key in keys and key in loss.outcomes for key in each.workloads)]),
+        shared=tuple([each for each in loss.shared if any(key in keys for key in each.workloads)]),
         removed=loss.removed and _of(loss.removed, keys, named=named),
     )

@@ -111,6 +111,7 @@ def _loss(loss: DisruptionEffect) -> dict[str, object]:
         "preempted": _lines(loss.preempted),
         "blocked": _lines(loss.blocked),
         "events": _events(loss.events),
+        "shared": _lines(loss.shared),
         "notes": loss.notes,
         "removed": None if loss.removed is None else _removed(loss.removed),
     }
@@ -123,6 +124,7 @@ def _removed(loss: DisruptionEffect) -> dict[str, object]:
         "groups": _applications(loss),
         "moves": _plain(loss.moves),
         "preempted": _plain(loss.preempted),
+        "shared": _plain(loss.shared),
     }
 
 

@@ -115,11 +115,13 @@ def _afterwards(scene: Scene) -> Iterator[str]:
             yield from _effects(scene, affected)
         elif not (loss.blocked or loss.unevaluated):
             yield "<p>No replica runs there.</p>\n"
+        yield bullets(map(scene.shared_words, loss.shared))
         removed = differs(loss)
         if removed is not None:
             yield f"<p>After the Node objects are deleted: {outcome_words(worst(removed))}</p>\n"
             yield _preempted(scene, removed)
             yield from _effects(scene, scene.effects(removed))
+            yield bullets(map(scene.shared_words, removed.shared))
         yield "</section>\n"
 
 

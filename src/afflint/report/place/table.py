@@ -12,7 +12,16 @@ from itertools import chain
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize, visible
 from afflint.kube.node_labels import name_of_key
-from afflint.placement.plan import ApplicationEffect, ClusterEvent, DisruptionEffect, NodeRow, Plan, WorkloadPlan, unevaluated_words
+from afflint.placement.plan import (
+    ApplicationEffect,
+    ClusterEvent,
+    DisruptionEffect,
+    NodeRow,
+    Plan,
+    SharedNode,
+    WorkloadPlan,
+    unevaluated_words,
+)
 from afflint.report.phrases import Paint, columns, painter
 from afflint.report.place import words
 from afflint.report.place.harms import GLUE, LISTED, because, harm_words, moves_words, similar_harms
@@ -328,6 +337,9 @@ def _folded(losses: Sequence[DisruptionEffect], view: PlaceView) -> Iterator[Row
         text = visible(f"{pod.pod} {words.preempted_words(pod)} on {pod.node}")
         text += _likewise(f"{visible(each.pod)}{GLUE}({visible(view.nodes.get(each.node, each.node))})" for _, each in preempted[1:])
         yield title(loss.what, len({id(loss) for loss, _ in preempted})), Cell(""), Cell(text)
+    if shared := [(loss, each) for loss in losses for each in _final(loss).shared]:
+        text = _shared_words([each for _, each in shared], view)
+        yield title(shared[0][0].what, len({id(loss) for loss, _ in shared})), Cell(""), Cell(text)
     notes: dict[str, list[str]] = {}
     for loss in losses:
         for note in loss.notes:
@@ -341,6 +353,17 @@ def _likewise(names: Iterable[str]) -> str:
     others = list(dict.fromkeys(names))
     count = f"{len(others)} others: " if len(others) > _ALIKE + 1 else ""
     return f"; likewise {count}{list_some(others, _ALIKE)}" if others else ""
+
+
+def _final(loss: DisruptionEffect) -> DisruptionEffect:
+    """Return the effect of removing the failed nodes, if that is shown."""
+    return differs(loss) or loss
+
+
+def _shared_words(shared: Sequence[SharedNode], view: PlaceView) -> str:
+    """Describe the first of the nodes that replicas share after a disruption, and name the others."""
+    names = (f"{visible(each.application) or view.name(each.workloads[0])}{GLUE}({visible(each.node)})" for each in shared[1:])
+    return view.shared_words(shared[0]._replace(always=all(each.always for each in shared))) + _likewise(names)
 
 
 def _blocked(loss: DisruptionEffect, view: PlaceView) -> Iterator[tuple[Cell, Cell]]:
@@ -373,6 +396,8 @@ def _surviving(loss: DisruptionEffect, view: PlaceView) -> Iterator[tuple[Cell, 
         yield Cell(""), Cell(visible(f"{each.pod} {words.preempted_words(each)} on {each.node}"))
     if len(loss.preempted) > LISTED:
         yield Cell(""), Cell(f"{len(loss.preempted) - LISTED} more pods are preempted")
+    if loss.shared:
+        yield Cell(""), Cell(_shared_words(loss.shared, view))
     if loss.unevaluated:
         yield _state("unjudged"), Cell(visible(unevaluated_words(loss.unevaluated, loss.unjudged)))
 

@@ -16,6 +16,7 @@ from afflint.placement.plan import (
     Plan,
     Replica,
     ReplicaMove,
+    SharedNode,
     WorkloadPlan,
 )
 from afflint.report.place.words import NOUNS, OUTCOMES, TALLIED, Verdict, fate_words, natural, preempted_words, tally, violation_words
@@ -160,6 +161,12 @@ class PlaceView:
         lost = frozenset(loss.nodes) - loss.drained
         found = [_effect(key, loss.outcomes.get(key, "survives"), moves[key], self.workloads.get(key), lost) for key in moves]
         return sorted(found, key=lambda effect: OUTCOMES.index(effect.outcome))
+
+    def shared_words(self, shared: SharedNode) -> str:
+        """Return ``2 of 3 replicas of shop/web then share n2 in this schedule``, escaped, and whether some share one in every order."""
+        name = self.escape(shared.application) or self.name(shared.workloads[0])
+        text = f"{shared.number} of {shared.running} replicas of {name} then share {self.escape(shared.node)} in this schedule"
+        return f"{text}; in every order in which all run, some share a node" if shared.always else text
 
     @property
     def harmed_noun(self) -> str:
