@@ -36,6 +36,7 @@ def test_an_empty_plan_obeys_it_too() -> None:
         "workloads": [],
         "groups": [],
         "violations": [],
+        "restarts": [],
         "preempted": [],
         "losses": [],
         "rollouts": [],

@@ -182,6 +182,22 @@ class Violation(NamedTuple):
     descheduler: str | None
 
 
+class PreferredRestart(NamedTuple):
+    """A running pod that a restart, of it or of it and ``others`` together, would bring to one of the ``targets``, which it prefers.
+
+    ``now`` is the weight of its node preferences that its node satisfies, ``then`` the least that a target does, ``possible`` that of all.
+    """
+
+    pod: str
+    workload: str
+    node: str
+    others: tuple[str, ...]
+    targets: tuple[str, ...]
+    now: int
+    then: int
+    possible: int
+
+
 class ReplicaMove(NamedTuple):
     """A replica that loses its node in a failure, drain or removal, and the node where it runs again; None if it does not."""
 
@@ -518,6 +534,8 @@ class Plan(NamedTuple):
     """The sources of workloads that were read, and those that were not."""
     violations: tuple[Violation, ...] = ()
     """The running pods whose rules no longer allow their nodes."""
+    restarts: tuple[PreferredRestart, ...] = ()
+    """The running pods that a restart would bring to nodes that they prefer."""
     applications: tuple[Application, ...] = ()
     """The applications of several workloads; every other workload is an application of its own."""
     preempted: tuple[Preempted, ...] = ()

@@ -35,6 +35,7 @@ from afflint.placement.plan import (
     unevaluated_words,
 )
 from afflint.placement.plan_notes import inventory_notes, pool_notes, resource_notes
+from afflint.placement.restarts import preferred_restarts
 from afflint.placement.scenarios import Scenarios, combinations, stages
 from afflint.placement.schedule import Schedule, build_schedule
 from afflint.placement.schedule_index import ScheduleIndex
@@ -135,6 +136,7 @@ def make_plan(
         notes,
         tuple([_pool_row(each, list(grown.values()).count(each.title), name_of) for each in classes]),
         violations=against,
+        restarts=tuple(preferred_restarts(schedule, violating)) if inventory.pods else (),
         applications=grouped,
         preempted=preempted,
         upgrades=simulations.upgrades(grouped, key, grown),

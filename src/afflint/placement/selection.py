@@ -43,6 +43,7 @@ def selected(plan: Plan, names: Sequence[str]) -> Plan:
         workloads=tuple([each for each in plan.workloads if each.key in keys]),
         losses=tuple(shown),
         violations=tuple([each for each in plan.violations if each.workload in keys]),
+        restarts=tuple([each for each in plan.restarts if each.workload in keys]),
         preempted=tuple([each for each in plan.preempted if each.workload in keys or each.preemptor in keys]),
         rollouts=tuple([each for each in plan.rollouts if each.workload in keys]),
         applications=tuple([each for each in plan.applications if not keys.isdisjoint(each.workloads)]),

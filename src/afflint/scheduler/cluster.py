@@ -477,7 +477,7 @@ class Cluster:
         possible, met = interpod_affinity.satisfied_preferences(feasible, pod, self._table, self._occupancy)
         if pod.preferences is None or isinstance(pod.preferences, Malformed):
             return possible, met
-        weights = self._preference(pod.preferences)
+        weights = self.met_weights(pod.preferences)
         return possible + sum(each.weight for each in pod.preferences), [
             total + weights[node] for total, node in zip(met, feasible, strict=True)
         ]
@@ -724,7 +724,7 @@ class Cluster:
                 self._classes.clear()
             columns: list[Sequence[object]] = [fit.unpreferred, *[self._table.marks(key)[0] for key in keys], *volumes.values()]
             if pod.preferences is not None and not isinstance(pod.preferences, Malformed):
-                columns.append(self._preference(pod.preferences))
+                columns.append(self.met_weights(pod.preferences))
             classes = self._classes[asked] = NodeColumnClasses(fit.candidates, columns)
         return classes
 
@@ -809,7 +809,7 @@ class Cluster:
         feasible = filtered.feasible
         scores = {TAINT_TOLERATION: _normalize_reversed([filtered.fit.unpreferred[node] for node in feasible])}
         if pod.preferences is not None and not isinstance(pod.preferences, Malformed):
-            preference = self._preference(pod.preferences)
+            preference = self.met_weights(pod.preferences)
             scores[NODE_AFFINITY] = _normalize([preference[node] for node in feasible])
         if spread:
             scores[POD_TOPOLOGY_SPREAD] = topology_spread.scores(
@@ -837,7 +837,7 @@ class Cluster:
         weights = pod.rules.profile.weights
         return scores if weights is None else {plugin: values for plugin, values in scores.items() if plugin in weights}
 
-    def _preference(self, preferences: tuple[Preference, ...]) -> list[int]:
+    def met_weights(self, preferences: tuple[Preference, ...]) -> list[int]:
         """Return for each node the sum of the weights of the preferred node affinity terms that match it."""
         if preferences not in self._preferences:
             weights = [0] * len(self._table.nodes)

@@ -36,6 +36,7 @@ def render(plan: Plan) -> Iterator[str]:
         "workloads": ("".join(_object(_workload(workload, verdicts), 4)) for workload in plan.workloads),
         "groups": _lines(plan.applications),
         "violations": _lines(plan.violations),
+        "restarts": _lines(plan.restarts),
         "preempted": _lines(plan.preempted),
         "losses": ("".join(_object(_loss(loss), 4)) for loss in plan.losses),
     }

@@ -19,7 +19,18 @@ from afflint.placement.plan import (
     SharedNode,
     WorkloadPlan,
 )
-from afflint.report.place.words import NOUNS, OUTCOMES, TALLIED, Verdict, fate_words, natural, preempted_words, tally, violation_words
+from afflint.report.place.words import (
+    NOUNS,
+    OUTCOMES,
+    TALLIED,
+    Verdict,
+    fate_words,
+    natural,
+    preempted_words,
+    restart_words,
+    tally,
+    violation_words,
+)
 
 _MACHINES = frozenset(["VirtualMachine", "VirtualMachineInstance"])
 _NODES_SHOWN = 16
@@ -147,6 +158,11 @@ class PlaceView:
             title = f"{pluralize(number, 'running pod')} {'violates' if number == 1 else 'violate'} placement rules"
             rows = [PodRow(self.name(each.workload), each.pod, each.node, violation_words(each)) for each in self.plan.violations]
             yield PodList(title, "rules apply when a pod is scheduled", rows, ":")
+        if number := len(self.plan.restarts):
+            where = "a preferred node" if number == 1 else "preferred nodes"
+            rows = [PodRow(self.name(each.workload), each.pod, each.node, restart_words(each)) for each in self.plan.restarts]
+            title = f"{pluralize(number, 'running pod')} would run on {where} after a restart"
+            yield PodList(title, "preferences apply when a pod is scheduled", rows, ":")
         if number := len(self.plan.preempted):
             title = f"{pluralize(number, 'running pod')} {'is' if number == 1 else 'are'} preempted"
             rows = [PodRow(self.name(each.workload), each.pod, each.node, preempted_words(each)) for each in self.plan.preempted]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from afflint.findings.phrases import pluralize
+from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, name_of_key
 from afflint.placement.plan import (
     Action,
@@ -18,6 +18,7 @@ from afflint.placement.plan import (
     Outcome,
     PoolRow,
     Preempted,
+    PreferredRestart,
     ReplicaMove,
     Violation,
     WorkloadPlan,
@@ -220,6 +221,14 @@ def violation_words(violation: Violation) -> str:
     if violation.descheduler:
         found.append(f"the descheduler's {violation.descheduler} applies to it")
     return "; ".join(found)
+
+
+def restart_words(restart: PreferredRestart) -> str:
+    """Return where a restart would bring a pod in this schedule, and how much of its preferences is satisfied there and here."""
+    where = join_words(restart.targets, "or") if len(restart.targets) < 4 else f"one of {len(restart.targets)} nodes"
+    both = "both" if len(restart.others) == 1 else "all of them"
+    moves = f"deleted together with {join_words(restart.others)}, {both} would run on" if restart.others else "a restart would move it to"
+    return f"{moves} {where} in this schedule (satisfied weight {restart.then} of {restart.possible}, here {restart.now})"
 
 
 # Effects of disruptions.
