@@ -116,7 +116,7 @@ def make_plan(
     simulations = _Simulations(schedule, asked, again, workers)
     against = tuple(violations(schedule, simulations.evictions.of)) if inventory.pods else ()
     violating = {(each.workload, each.pod) for each in against}
-    views = WorkloadPlans(schedule, inventory.storage, name_of, violating, drained=asked.drains, disrupted=asked.is_any)
+    views = WorkloadPlans(schedule, inventory.storage, name_of, violating, key=key, drained=asked.drains, disrupted=asked.is_any)
     workloads = tuple(views.plans())
     losses = simulations.losses(grouped, workloads, grows=bool(classes))
     preempted = _preempted(schedule)

@@ -14,6 +14,7 @@ from afflint.kube.selectors import AnyOf, Malformed, describe
 from afflint.placement.plan import VOLUMES_LEFT_OUT, AnonymousVerdict, Preferred, Replica, Verdicts, WorkloadPlan
 from afflint.placement.rejections import Phrase, Rejections, running_pod_index, unknown_node
 from afflint.placement.schedule import PlacedWorkload, Schedule
+from afflint.placement.unrequired_spread import take_away, unrequired_spread
 from afflint.scheduler.cluster import Cluster, NumberedVerdict, Rating
 from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT
@@ -58,10 +59,12 @@ class WorkloadPlans:
         name_of: Callable[[FileId], str],
         violating: Container[tuple[str, str]],
         *,
+        key: str,
         drained: bool,
         disrupted: bool,
     ) -> None:
-        """``violating`` are the running pods whose rules no longer allow their nodes: workload key and name."""
+        """``violating`` are the running pods whose rules no longer allow their nodes: workload key and name; ``key`` groups nodes."""
+        self._key = key
         self._disrupted = disrupted
         self._waits = any(placed.pending for placed in schedule.workloads)
         self._violating = violating
@@ -104,6 +107,7 @@ class WorkloadPlans:
                 *([assumed] if assumed else []),
                 *self._missing_devices(placed),
                 *self._unknown_priority(placed),
+                *self._unrequired_spread(placed),
             ),
             preferences=preferences_of(placed.template, self._cluster),
             volumes=self._has_unknown_volumes(pod_source),
@@ -152,6 +156,11 @@ class WorkloadPlans:
             if resource not in REPORTED and not resource.startswith(HUGE_PAGES) and set(table.amounts(resource)) == {0}:
                 yield f"no node has {resource} in status.allocatable: its pods stay Pending until a device plugin reports it"
 
+    def _unrequired_spread(self, placed: PlacedWorkload) -> list[str]:
+        """Return a note if nothing requires the topology domains of the replicas to differ, as far as volumes are known."""
+        note = "" if self._has_unknown_volumes(placed.pod_source) else unrequired_spread(placed, self._cluster, self._key)
+        return [note] if note else []
+
     def _unknown_priority(self, placed: PlacedWorkload) -> Iterator[str]:
         """Yield a note if it matters that the priority of a workload is not known."""
         if placed.pod_source.priority is None and (self._disrupted or self._waits):
@@ -165,9 +174,8 @@ class WorkloadPlans:
         if template is None or placed.unjudged:
             return Verdicts(), None
         mine = [pod for pod in placed.pods if pod.key in placed.nodes]
-        for pod in mine:
-            # A volume that exists only in the plan does not restrict the first replica.
-            (self._cluster.unbind if pod.key in placed.stays else self._cluster.release)(pod)
+        # A volume that exists only in the plan does not restrict the first replica.
+        take_away(mine, placed, self._cluster)
         judged = self._cluster.judge(template)
         judgements = self._judgements(placed, template, judged)
         for pod in mine:
