@@ -884,7 +884,17 @@ spec:
   tolerations: [{key: spot, operator: Exists, effect: NoSchedule}]
 """
     done = place("flavor.yaml", "--nodes", "nodes.yaml", "--format", "json", flavor=flavor, nodes=TWO_CPUS)
-    assert done.plan["notes"] == ["skipped: ResourceFlavor spot in flavor.yaml (a custom resource without containers with images)"]
+    assert done.plan["notes"] == [
+        "skipped: ResourceFlavor spot in flavor.yaml (a custom resource, for which the simulation creates no pods)"
+    ]
+
+
+def test_a_job_of_volcano_shares_only_its_kind_with_kubernetes(place: Place) -> None:
+    """It has containers, and is not a patch: an operator creates its pods."""
+    job = "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: train}\nspec: {tasks: [{name: worker, replicas: 2, "
+    job += 'template: {spec: {nodeSelector: {disk: ssd}, containers: [{name: worker, image: "worker:1"}]}}}]}\n'
+    done = place("web.yaml", "job.yaml", "--nodes", "nodes.yaml", "--format", "json", job=job)
+    assert done.plan["notes"] == ["skipped: Job train in job.yaml (a custom resource, for which the simulation creates no pods)"]
 
 
 def test_devices_that_no_node_has_are_reported_at_the_workload(place: Place) -> None:
@@ -895,17 +905,36 @@ def test_devices_that_no_node_has_are_reported_at_the_workload(place: Place) -> 
     ]
 
 
+TOGETHER = "the simulation does not schedule the pods of its PodGroup together"
+TOPOLOGY = "the simulation does not assign the topology domains that Kueue chooses"
+
+
 @pytest.mark.parametrize(
-    ("field", "why"),
+    ("metadata", "spec", "why"),
     [
-        ("resourceClaims: [{name: a, resourceClaimName: b}]", "the simulation does not allocate the devices of its resourceClaims"),
-        ("schedulingGroup: {podGroupName: a}", "the simulation does not schedule the pods of its schedulingGroup together"),
-        ("schedulingGates: [{name: example.com/gate}]", "it is unknown when its schedulingGates are removed"),
+        ("", "resourceClaims: [{name: a, resourceClaimName: b}]", "the simulation does not allocate the devices of its resourceClaims"),
+        ("", "schedulingGroup: {podGroupName: a}", "the simulation does not schedule the pods of its schedulingGroup together"),
+        ("", "schedulingGates: [{name: example.com/gate}]", "it is unknown when its schedulingGates are removed"),
+        ("labels: {scheduling.x-k8s.io/pod-group: train}", "", TOGETHER),
+        ("labels: {pod-group.scheduling.sigs.k8s.io: train}", "", TOGETHER),
+        ('labels: {pod-group.scheduling.sigs.k8s.io/name: train, pod-group.scheduling.sigs.k8s.io/min-available: "2"}', "", TOGETHER),
+        ("annotations: {scheduling.k8s.io/group-name: train}", "", TOGETHER),
+        ("annotations: {scheduling.volcano.sh/group-name: train}", "", TOGETHER),
+        ("annotations: {kueue.x-k8s.io/podset-required-topology: example.com/rack}", "", TOPOLOGY),
+        ("annotations: {kueue.x-k8s.io/podset-preferred-topology: example.com/rack}", "", TOPOLOGY),
+        ('annotations: {kueue.x-k8s.io/podset-unconstrained-topology: "true"}', "", TOPOLOGY),
+        (
+            'annotations: {kueue.x-k8s.io/podset-slice-required-topology: example.com/rack, kueue.x-k8s.io/podset-slice-size: "2"}',
+            "",
+            TOPOLOGY,
+        ),
+        ("annotations: {kueue.x-k8s.io/podset-slice-required-topology-constraints: '[{topology: example.com/rack}]'}", "", TOPOLOGY),
     ],
 )
-def test_pods_that_the_simulation_cannot_schedule_are_not_evaluated(place: Place, field: str, why: str) -> None:
+def test_pods_that_the_simulation_cannot_schedule_are_not_evaluated(place: Place, metadata: str, spec: str, why: str) -> None:
     """They are in every sum and format as pods of another scheduler are, and the exit code is 1."""
-    files = {"web": REQUESTS.replace("{containers", f"{{{field}, containers"), "nodes": TWO_CPUS}
+    pod = REQUESTS.replace("name: big}\n", f"name: big, {metadata}}}\n").replace("{containers", f"{{{spec}{', ' * bool(spec)}containers")
+    files = {"web": pod, "nodes": TWO_CPUS}
     words = ("web.yaml", "--nodes", "nodes.yaml")
     done = place(*words, **files)
     assert done.code == 1
@@ -915,6 +944,12 @@ def test_pods_that_the_simulation_cannot_schedule_are_not_evaluated(place: Place
     plan = place(*words, "--format", "json", **files).plan
     assert (plan["summary"]["placed"], plan["workloads"][0]["replicas"][0]["node"]) == (0, None)
     assert why in place(*words, "--format", "html", **files).out
+
+
+@pytest.mark.parametrize("metadata", ["labels: {pod-group: train}", 'annotations: {kueue.x-k8s.io/podset-unconstrained-topology: "false"}'])
+def test_other_labels_and_a_topology_request_that_is_off_change_nothing(place: Place, metadata: str) -> None:
+    pod = REQUESTS.replace("name: big}\n", f"name: big, {metadata}}}\n").replace("cpu: 3", "cpu: 1")
+    assert place("web.yaml", "--nodes", "nodes.yaml", web=pod, nodes=TWO_CPUS).code == 0
 
 
 def test_a_running_pod_with_devices_is_not_evaluated_after_a_drain(place: Place) -> None:

@@ -26,7 +26,8 @@ class Profiles(NamedTuple):
 
     def of(self, pod_source: PodSource) -> Profile:
         """Return the profile that places the pods of a workload."""
-        profile = profile_of(pod_source.scheduler, pod_source.pod)
+        metadata = {"labels": pod_source.labels, "annotations": pod_source.annotations}
+        profile = profile_of(pod_source.scheduler, pod_source.pod, metadata)
         return self.by_name.get(pod_source.scheduler, profile) if profile.name else profile
 
     def notes(self, name_of: Callable[[FileId], str]) -> Iterator[str]:

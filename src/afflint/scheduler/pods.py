@@ -218,7 +218,7 @@ def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any],
         subject=Subject(namespace, frozenset(labels.items()), meta.get("deletionTimestamp") is not None),
         finished=status.get("phase") in ("Succeeded", "Failed"),
         controller=_controller(meta.get("ownerReferences"), "metadata.ownerReferences"),
-        rules=_node_rules(spec, node_affinity, comparisons=comparisons),
+        rules=_node_rules(meta, spec, node_affinity, comparisons=comparisons),
         preferences=read_preferences(node_affinity.get(PREFERRED), f"spec.affinity.nodeAffinity.{PREFERRED}"),
         has_spread=bool(constraints),
         hard_spread=hard,
@@ -254,7 +254,7 @@ def _fail_at(where: str, mistyped: Malformed) -> NoReturn:
     fail(where + "".join([f".{step}" for step in field] + [f"[{step!r}]" for step in rest]), mistyped.problem)
 
 
-def _node_rules(spec: dict[str, Any], node_affinity: dict[str, Any], *, comparisons: bool) -> NodeRules:
+def _node_rules(meta: dict[str, Any], spec: dict[str, Any], node_affinity: dict[str, Any], *, comparisons: bool) -> NodeRules:
     node_name = string(spec.get("nodeName"), "spec.nodeName")
     node_selector = _decoded(from_labels(spec.get("nodeSelector")), "spec.nodeSelector")
     tolerations = _decoded(parse_tolerations(spec.get("tolerations")), "spec.tolerations")
@@ -263,7 +263,7 @@ def _node_rules(spec: dict[str, Any], node_affinity: dict[str, Any], *, comparis
     assert not isinstance(tolerations, Malformed)
     tolerations = supported(tolerations, comparisons=comparisons)
     scheduler = string(spec.get("schedulerName"), "spec.schedulerName")
-    profile = profile_of(scheduler, spec)
+    profile = profile_of(scheduler, spec, meta)
     required = node_affinity.get(REQUIRED)
     if required is None:
         return NodeRules(node_name, tolerations, node_selector, None, None, profile)

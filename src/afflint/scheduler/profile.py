@@ -93,19 +93,41 @@ DEFAULT_PROFILE = Profile()
 """The only profile of a cluster whose scheduler has no configuration."""
 
 
-_NOT_SIMULATED = {
-    "resourceClaims": "the simulation does not allocate the devices of its resourceClaims",
-    "schedulingGroup": "the simulation does not schedule the pods of its schedulingGroup together",
-    "schedulingGates": "it is unknown when its schedulingGates are removed",
-}
+_TOGETHER = "the simulation does not schedule the pods of its {} together"
+_TOPOLOGY = "the simulation does not assign the topology domains that Kueue chooses"
+_NOT_SIMULATED = (
+    ("spec", "resourceClaims", "the simulation does not allocate the devices of its resourceClaims"),
+    ("spec", "schedulingGroup", _TOGETHER.format("schedulingGroup")),
+    ("spec", "schedulingGates", "it is unknown when its schedulingGates are removed"),
+    # The coscheduling plugin (kubernetes-sigs/scheduler-plugins) and Volcano, with their older keys.
+    ("labels", "scheduling.x-k8s.io/pod-group", _TOGETHER.format("PodGroup")),
+    ("labels", "pod-group.scheduling.sigs.k8s.io", _TOGETHER.format("PodGroup")),
+    ("labels", "pod-group.scheduling.sigs.k8s.io/name", _TOGETHER.format("PodGroup")),
+    ("annotations", "scheduling.k8s.io/group-name", _TOGETHER.format("PodGroup")),
+    ("annotations", "scheduling.volcano.sh/group-name", _TOGETHER.format("PodGroup")),
+    # apis/kueue: the topology request of a PodSet.
+    ("annotations", "kueue.x-k8s.io/podset-required-topology", _TOPOLOGY),
+    ("annotations", "kueue.x-k8s.io/podset-preferred-topology", _TOPOLOGY),
+    ("annotations", "kueue.x-k8s.io/podset-unconstrained-topology", _TOPOLOGY),
+    ("annotations", "kueue.x-k8s.io/podset-slice-required-topology", _TOPOLOGY),
+    ("annotations", "kueue.x-k8s.io/podset-slice-required-topology-constraints", _TOPOLOGY),
+)
+"""What of a pod the simulation does not follow, and the reason in words: its part, and the field, label or annotation."""
 
 
-def profile_of(scheduler: str, spec: Mapping[str, Any]) -> Profile:
-    """Return the profile that places a pod, as long as no configuration of the scheduler is known; that of pods with devices is unknown."""
-    why = next((why for field, why in _NOT_SIMULATED.items() if spec.get(field)), "")
+def profile_of(scheduler: str, spec: Mapping[str, Any], metadata: Mapping[str, Any]) -> Profile:
+    """Return the profile that places a pod, as long as no configuration of the scheduler is known.
+
+    That of pods with devices, gangs or topology requests is unknown. ``metadata`` has the labels and annotations of the pod.
+    """
+    parts = {"spec": spec, **{name: each for name in ("labels", "annotations") if isinstance(each := metadata.get(name), Mapping)}}
+    why = next((why for part, key, why in _NOT_SIMULATED if parts.get(part, {}).get(key) not in _UNSET), "")
     if why:
         return unknown_profile("", why)  # A configuration of its scheduler does not change that.
     return DEFAULT_PROFILE if scheduler in ("", DEFAULT_SCHEDULER) else unknown_profile(scheduler)
+
+
+_UNSET: tuple[object, ...] = (None, [], {}, "", "false")
 
 
 @cache

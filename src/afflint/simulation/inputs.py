@@ -565,8 +565,8 @@ def _skipped_manifests(workloads: Iterable[Pods], name_of: Callable[[FileId], st
         if pods.pod_source is None and pods.ref.kind not in _SETTINGS:
             whole = "a domain" if pods.kubevirt else "containers with images"
             reason = f"it is a patch, or it lacks a name or {whole}" if pods.partial else "it creates no pods"
-            if pods.ref.kind not in _KNOWN_KINDS and pods.ref.name:
-                reason = f"a custom resource without {whole}"
+            if pods.operated and pods.ref.name:
+                reason = "a custom resource, for which the simulation creates no pods"
             passed[f"{pods.title} in {name_of(pods.site.file)} ({reason})"] = None
     if passed:
         yield f"skipped: {_first(list(passed))}"
@@ -586,6 +586,5 @@ def _first(words: Sequence[str]) -> str:
 
 
 _MOST_NAMED = 3
-_KNOWN_KINDS = {kind.name for kind in KINDS}
 _SETTINGS = {kind.name for kind in KINDS if kind.holds_placement}
 """The kinds that restrict the pods of other objects and create no pods themselves."""
