@@ -105,11 +105,47 @@ class TestPlace:
         ]
 
     @pytest.mark.usefixtures("history")
-    @pytest.mark.parametrize("words", [("place", "--format", "html"), ("why", "web")])
-    def test_what_is_about_one_cluster_asks_for_its_folder(self, afflint: Afflint, words: tuple[str, ...]) -> None:
-        done = afflint(*words)
+    def test_a_page_shows_one_cluster_and_asks_for_its_folder(self, afflint: Afflint) -> None:
+        done = afflint("place", "--format", "html")
         assert done.err == "afflint: the folders `clusters/east` and `clusters/west` have nodes of 2 clusters; name the paths of one\n"
-        assert (done.code, afflint(*words, "clusters/west", "--exit-zero").code) == (2, 0)
+        assert (done.code, afflint("place", "--format", "html", "clusters/west", "--exit-zero").code) == (2, 0)
+
+
+class TestWhy:
+    @pytest.mark.usefixtures("history")
+    def test_each_cluster_is_explained(self, afflint: Afflint) -> None:
+        done = afflint("why", "web")
+        heads = [line for line in done.out.splitlines() if line.startswith(("cluster ", "Deployment"))]
+        assert heads == [
+            "cluster clusters/east (3 nodes)",
+            "Deployment default/web (clusters/east/web.yaml:3): 0 of 2 replicas run.",
+            "cluster clusters/west (2 nodes)",
+            "Deployment default/web (clusters/west/apps/web.yaml:3): 2 of 2 replicas run.",
+        ]
+        assert (done.code, afflint("why", "web", "--exit-zero").code, afflint("why", "web", "clusters/west").code) == (1, 0, 1)
+
+    @pytest.mark.usefixtures("history")
+    def test_json_has_an_explanation_for_each(self, afflint: Afflint) -> None:
+        data = json.loads(afflint("why", "web", "--format", "json", "--exit-zero").out)
+        assert [(each["folder"], each["explanation"]["running"]) for each in data["clusters"]] == [
+            ("clusters/east", 0),
+            ("clusters/west", 2),
+        ]
+
+    def test_a_workload_of_one_cluster_is_explained_there(self, history: History, afflint: Afflint) -> None:
+        history.write({"clusters/west/db.yaml": web("c").replace("web", "db")})
+        done = afflint("why", "db")
+        assert [line for line in done.out.splitlines() if line.startswith("cluster ")] == ["cluster clusters/west (2 nodes)"]
+        assert "db.yaml:3" in done.out
+
+    def test_a_name_that_no_cluster_has(self, history: History, afflint: Afflint) -> None:
+        done = afflint("why", "wbe")
+        assert (done.code, done.err) == (2, "afflint: no workload or pod is named 'wbe'; did you mean 'web'?\n")
+        history.write({"base/db.yaml": web("c").replace("web", "db")})
+        assert afflint("why", "db").err.splitlines() == [
+            "afflint: not placed, because they are in the folder of no cluster: Deployment default/db",
+            "afflint: no workload or pod is named 'db'",
+        ]
 
 
 class TestDiff:

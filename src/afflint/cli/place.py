@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from afflint.cli import options
 from afflint.cli.command import FILE, MULTIPLE, Command, CommandOptions, argument, flag, option, with_help
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from afflint.simulation.inputs import Cluster, PlaceInputs
     from afflint.workers import Workers
 
+T = TypeVar("T")
 _FORMATS = ("text", "json", "html")
 RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources (`--no-resources`)"
 
@@ -223,21 +225,31 @@ def place(args: PlaceOptions) -> int:
         raise UserError("--together needs --lose, --drain or --remove")
     if not args.upgrade and (args.max_unavailable is not None or args.surge is not None):
         raise UserError("--max-unavailable and --surge need --upgrade")
+    placed, clusters = by_cluster(partial(_placed, args), one=args.form == "html")
+    note_outside(args, args.paths, clusters)
+    if clusters:
+        plans = {name: (len(each.plan.nodes), _chunks(each.plan, args)) for name, each in placed.items()}
+        write_or_show(args.output, in_each_cluster(plans, args.form, "placement"))
+    else:
+        write_or_show(args.output, _chunks(placed[""].plan, args))
+    return FOUND if any(each.fails for each in placed.values()) and not args.exit_zero else 0
+
+
+def by_cluster(answer: Callable[[Cluster | None], T], *, one: bool = False) -> tuple[dict[str, T], Sequence[Cluster]]:
+    """Return the answer for each cluster whose folder has nodes, and the clusters; a single answer, named "", if there are not several.
+
+    Raises SeveralClustersError for other clusters, and with ``one`` for all.
+    """
     from afflint.inventory.node_folders import FolderCluster
     from afflint.simulation.inputs import SeveralClustersError
 
     try:
-        placed = {"": _placed(args)}
+        return {"": answer(None)}, ()
     except SeveralClustersError as error:
-        if args.form == "html" or not any(isinstance(each, FolderCluster) for each in error.clusters):
+        if one or not any(isinstance(each, FolderCluster) for each in error.clusters):
             raise
-        placed = {each.name: _placed(args, each) for each in error.clusters if each.name}
-        _note_outside(args, error.clusters)
-    if "" in placed:
-        write_or_show(args.output, _chunks(placed[""].plan, args))
-    else:
-        write_or_show(args.output, _in_each_cluster({name: each.plan for name, each in placed.items()}, args))
-    return FOUND if any(each.fails for each in placed.values()) and not args.exit_zero else 0
+        clusters = error.clusters
+    return {each.name: answer(each) for each in clusters if each.name}, clusters
 
 
 class _Placed(NamedTuple):
@@ -247,7 +259,7 @@ class _Placed(NamedTuple):
     fails: bool
 
 
-def _placed(args: PlaceOptions, cluster: Cluster | None = None) -> _Placed:
+def _placed(args: PlaceOptions, cluster: Cluster | None) -> _Placed:
     """Return the plan of one cluster, or of all files. Raises UserError."""
     from afflint.placement.descheduler_policy import KINDS, read_policies
     from afflint.placement.planner import DisruptionRequest, make_plan
@@ -290,30 +302,30 @@ def _placed(args: PlaceOptions, cluster: Cluster | None = None) -> _Placed:
     return _Placed(selected(plan, args.only) if args.only else plan, bool(fails))
 
 
-def _note_outside(args: PlaceOptions, clusters: Sequence[Cluster]) -> None:
+def note_outside(args: SimulationArguments, paths: Sequence[str], clusters: Sequence[Cluster]) -> None:
     """Say which workloads are in the folder of no cluster, and are not placed."""
     for cluster in clusters:
-        workloads = [] if cluster.name else read_inputs(args, args.paths, cluster=cluster)[0].simulation_input.pod_sources
+        workloads = [] if cluster.name else read_inputs(args, paths, cluster=cluster)[0].simulation_input.pod_sources
         if workloads:
             names = summarize_names([each.key for each in workloads])
             notify(f"afflint: not placed, because they are in the folder of no cluster: {visible(names)}")
 
 
-def _in_each_cluster(plans: Mapping[str, Plan], args: PlaceOptions) -> Iterator[str]:
-    """Yield the plans of several clusters, by their folders."""
-    if args.form == "json":
+def in_each_cluster(answers: Mapping[str, tuple[int, Iterator[str]]], form: str, key: str) -> Iterator[str]:
+    """Yield the answers for several clusters, by their folders, each with the number of nodes. In JSON, ``key`` is that of an answer."""
+    if form == "json":
         import json
 
         yield '{\n  "version": 1,\n  "clusters": ['
-        for number, (name, plan) in enumerate(plans.items()):
-            yield f'{"," if number else ""}\n    {{"folder": {json.dumps(name)}, "placement": '
-            yield from _chunks(plan, args)
+        for number, (name, (_, chunks)) in enumerate(answers.items()):
+            yield f'{"," if number else ""}\n    {{"folder": {json.dumps(name)}, "{key}": '
+            yield from chunks
             yield "}"
         yield "\n  ]\n}\n"
         return
-    for number, (name, plan) in enumerate(plans.items()):
-        yield f"{chr(10) * bool(number)}cluster {visible(name)} ({pluralize(len(plan.nodes), 'node')})\n\n"
-        yield from _chunks(plan, args)
+    for number, (name, (nodes, chunks)) in enumerate(answers.items()):
+        yield f"{chr(10) * bool(number)}cluster {visible(name)} ({pluralize(nodes, 'node')})\n\n"
+        yield from chunks
 
 
 def _upgrade_request(args: PlaceOptions, inputs: PlaceInputs) -> UpgradeRequest:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
 from afflint.cli.command import FILE, Command, CommandOptions, argument, with_help
 from afflint.cli.output import FOUND, colored, notify, write_or_show
-from afflint.cli.place import RESOURCES_LEFT_OUT, SimulationArguments, read_inputs
+from afflint.cli.place import RESOURCES_LEFT_OUT, SimulationArguments, by_cluster, in_each_cluster, note_outside, read_inputs
 from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
-    from afflint.placement.why import Explanation
+    from afflint.placement.why import Explanation, UnknownWorkloadError
+    from afflint.simulation.inputs import Cluster
 
 _FORMATS = ("text", "json")
 
@@ -40,16 +41,37 @@ def why(args: WhyOptions) -> int:
     Each change is tried: afflint schedules all workloads again with it, in several orders. A line says if it helps in some of these
     only, or if another workload stays Pending then.
 
+    In a folder of several clusters, the workload is explained in each that has it.
+
     Exits with 0 if all replicas run and survive the failure of each single node and zone, and with 1 otherwise.
     """
+    from afflint.placement.why import UnknownWorkloadError
+
+    name, *paths = args.arguments
+    found, clusters = by_cluster(partial(_explained, args, name, paths))
+    explained = {folder: each for folder, each in found.items() if not isinstance(each, UnknownWorkloadError)}
+    if not explained:
+        note_outside(args, paths, clusters)
+        raise max((each for each in found.values() if isinstance(each, UnknownWorkloadError)), key=lambda each: "did you mean" in str(each))
+    if clusters:
+        answers = {folder: (nodes, _chunks(explanation, args)) for folder, (nodes, explanation) in explained.items()}
+        write_or_show(args.output, in_each_cluster(answers, args.form, "explanation"))
+    else:
+        write_or_show(args.output, _chunks(explained[""][1], args))
+    return 0 if all(each.survives for _, each in explained.values()) or args.exit_zero else FOUND
+
+
+def _explained(
+    args: WhyOptions, name: str, paths: Sequence[str], cluster: Cluster | None
+) -> tuple[int, Explanation] | UnknownWorkloadError:
+    """Return the number of nodes and the explanation for one cluster, or for all files; an error if it has no workload of this name."""
     from afflint.checks.admission.pod_specs import rejections
     from afflint.placement.changes import PlanInput
     from afflint.placement.planner import make_plan
-    from afflint.placement.why import explain, selected_workload
+    from afflint.placement.why import UnknownWorkloadError, explain, selected_workload
     from afflint.report.coverage import coverage_lines
 
-    name, *paths = args.arguments
-    inputs, _ = read_inputs(args, paths)
+    inputs, _ = read_inputs(args, paths, cluster=cluster)
     found = inputs.simulation_input
     plan = make_plan(
         found.inventory,
@@ -64,12 +86,14 @@ def why(args: WhyOptions) -> int:
     left_out = [RESOURCES_LEFT_OUT] if args.no_resources else []
     plan = plan._replace(notes=(*notes, *inputs.notes, *plan.notes, *left_out), coverage=inputs.coverage, also_read=inputs.also_read)
     plan_input = PlanInput(found.inventory, found.pod_sources, "", inputs.classes, partial(rejections, target=inputs.target))
-    chosen = selected_workload(plan, plan_input, name)
-    explanation = explain(plan, plan_input._replace(key=chosen.key), chosen.pod, decidable=chosen.key not in found.undecidable)
+    try:
+        chosen = selected_workload(plan, plan_input, name)
+    except UnknownWorkloadError as error:
+        return error
     if inputs.problems:
         notify(f"afflint: {visible(inputs.problems[0])}")
-    write_or_show(args.output, _chunks(explanation, args))
-    return 0 if explanation.survives or args.exit_zero else FOUND
+    explanation = explain(plan, plan_input._replace(key=chosen.key), chosen.pod, decidable=chosen.key not in found.undecidable)
+    return len(plan.nodes), explanation
 
 
 def _chunks(explanation: Explanation, args: WhyOptions) -> Iterator[str]:

@@ -65,6 +65,10 @@ class Explanation(NamedTuple):
         return self.runs and not self.workload.unjudged and all(each.survived for each in self.failures.effects)
 
 
+class UnknownWorkloadError(UserError):
+    """No workload or pod has the name."""
+
+
 class Selected(NamedTuple):
     """The workload that a name selects, and the pod if it is the name of one."""
 
@@ -75,7 +79,7 @@ class Selected(NamedTuple):
 def selected_workload(plan: Plan, plan_input: PlanInput, name: str) -> Selected:
     """Return the workload with a name (``web``, ``shop/web``, ``deployment/web``, ``Deployment shop/web``), or with a pod of this name.
 
-    Raises UserError, which names the nearest name, or all workloads if there are several.
+    Raises UnknownWorkloadError, which names the nearest name, and UserError, which names all workloads if there are several.
     """
     found = {each.key: Selected(each.key) for each in plan.workloads if name == each.key or name.lower() in _names(each)}
     pods = dict(_pods(plan, plan_input))
@@ -88,7 +92,7 @@ def selected_workload(plan: Plan, plan_input: PlanInput, name: str) -> Selected:
         raise UserError(f"{name!r} is the name of {len(found)} workloads: {summarize_names(sorted(found))}; add the namespace or the kind")
     known = [each for workload in plan.workloads for each in (workload.name, f"{workload.namespace}/{workload.name}")]
     close = nearest(name, [*known, *[key.partition("/")[2] for key in pods]])
-    raise UserError(f"no workload or pod is named {name!r}{f'; did you mean {close!r}?' if close else ''}")
+    raise UnknownWorkloadError(f"no workload or pod is named {name!r}{f'; did you mean {close!r}?' if close else ''}")
 
 
 def _names(workload: WorkloadPlan) -> set[str]:
