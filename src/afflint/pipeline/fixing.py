@@ -33,7 +33,7 @@ Matches = Callable[[bytes], "list[Found]"]
 """Returns what is found in a text."""
 
 
-class _Result(Protocol):
+class _CheckedFile(Protocol):
     """The result of the map step for one file."""
 
     @property
@@ -43,7 +43,7 @@ class _Result(Protocol):
 class FileChecker(Protocol):
     """Checks the bytes of a file: ``Checker`` of the map step."""
 
-    def check(self, name: str, data: bytes) -> _Result: ...
+    def check(self, name: str, data: bytes) -> _CheckedFile: ...
 
 
 class FixResult(NamedTuple):
