@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
+from afflint.changes.placement import SEEN
 from afflint.report.changes.markdown import MARKER
 from checkout import ROOT
 from command_line import Afflint
@@ -459,8 +460,8 @@ def test_several_reports_of_one_run(history: History, afflint: Afflint) -> None:
             [
                 "zones: 3 → 1 (a)",
                 "nodes that it can use: 6 → 1",
-                "no longer survives the failure of zone a: it is down",
-                "no longer survives the failure of node a1: it is down",
+                f"no longer survives the failure of zone a: it is down{SEEN}",
+                f"no longer survives the failure of node a1: it is down{SEEN}",
             ],
             id="a node selector",
         ),
@@ -469,7 +470,7 @@ def test_several_reports_of_one_run(history: History, afflint: Afflint) -> None:
             deployment(constraints=""),
             [
                 "its replicas are no longer required to be in different zones: all of them may be in one",
-                "survives the failure of any zone (before, it has fewer replicas after that of zone a, b or 1 more)",
+                f"survives the failure of any zone (before, it has fewer replicas after that of zone a, b or 1 more){SEEN}",
             ],
             id="no spread any more",
         ),
@@ -478,7 +479,7 @@ def test_several_reports_of_one_run(history: History, afflint: Afflint) -> None:
             deployment(constraints=SPREAD),
             [
                 "one zone may have at most 1 replica more than another",
-                "no longer survives the failure of zone a, b or 1 more: it has fewer replicas",
+                f"no longer survives the failure of zone a, b or 1 more: it has fewer replicas{SEEN}",
             ],
             id="a spread",
         ),
@@ -494,8 +495,8 @@ def test_several_reports_of_one_run(history: History, afflint: Afflint) -> None:
             deployment(constraints=affinity(f"{PREFERS_SSD}, {requires('DoesNotExist')}")),
             [
                 "nodes that it can use: 6 → 5",
-                "survives the failure of any zone (before, it is interrupted after that of a zone)",
-                "survives the failure of any node (before, it is interrupted after that of a node)",
+                f"survives the failure of any zone (before, it is interrupted after that of a zone){SEEN}",
+                f"survives the failure of any node (before, it is interrupted after that of a node){SEEN}",
                 "the preference for nodes with disk=ssd (weight 9) no longer counts: its pods cannot use such a node",
             ],
             id="a preference that stopped counting",
@@ -528,8 +529,8 @@ def test_the_other_way_round_everything_gets_better(history: History, afflint: A
     assert change["changes"] == [
         "zones: 1 → 3 (a, b and c)",
         "nodes that it can use: 1 → 6",
-        "survives the failure of any zone (before, it is down after that of zone a)",
-        "survives the failure of any node (before, it is down after that of node a1)",
+        f"survives the failure of any zone (before, it is down after that of zone a){SEEN}",
+        f"survives the failure of any node (before, it is down after that of node a1){SEEN}",
     ]
 
 
@@ -598,7 +599,7 @@ def test_what_depends_on_the_order_is_not_named(history: History, afflint: Affli
     history.write({"web.yaml": deployment(replicas=2, constraints=near)})
     assert changes(report(afflint))["Deployment shop/web"] == [
         "now must share a zone with pods app=web",
-        "no longer survives the failure of a zone: it is down",
+        f"no longer survives the failure of a zone: it is down{SEEN}",
     ]
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from afflint.changes.placement import SEEN
 from afflint.findings.namedtuples import NamedTuple
 
 ZONE = "topology.kubernetes.io/zone"
@@ -107,7 +108,7 @@ class End:
 def confirm(key: str, text: str, before: End, after: End) -> Judgement:
     """Return whether a statement about a workload holds in two states."""
     for pattern, judge in _STATEMENTS:
-        if (match := re.fullmatch(pattern, text)) is not None:
+        if (match := re.fullmatch(pattern, text.removesuffix(SEEN))) is not None:
             problem = judge(key, match, before, after)
             return ("refuted", problem) if problem else ("confirmed", "")
     return "unchecked", "it says what the manifest requires"

@@ -1,4 +1,7 @@
-"""What `afflint diff` states about placement holds whatever the order in which the pods are scheduled: 100 orders do not refute it."""
+"""What `afflint diff` states about placement holds whatever the order in which the pods are scheduled: 100 orders do not refute it.
+
+Except what it says it has only seen in the schedules that it tried.
+"""
 
 import json
 import pickle
@@ -14,7 +17,7 @@ from tools.diff_histories import ZONE, End, confirm
 
 from afflint import config
 from afflint.changes import placement
-from afflint.changes.placement import placement_changes
+from afflint.changes.placement import SEEN, placement_changes
 from afflint.pipeline.session import Session
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.report.place import json_report
@@ -132,6 +135,7 @@ def refuted(before: Sequence[Object], after: Sequence[Object], orders: int = ORD
     """The statements about two states that an order of scheduling refutes."""
     base, head = inputs(before), inputs(after)
     stated = [(each.workload, effect.text) for each in placement_changes(base, head).workloads for effect in each.effects]
+    stated = [(workload, text) for workload, text in stated if not text.endswith(SEEN)]
     if not stated:
         return []
     found = {}
@@ -150,6 +154,18 @@ def refuted(before: Sequence[Object], after: Sequence[Object], orders: int = ORD
 @given(pairs())
 def test_no_order_refutes_a_statement(states: tuple[list[Object], list[Object]]) -> None:
     assert refuted(*states) == []
+
+
+def test_what_only_the_tried_schedules_show_says_so() -> None:
+    """Both replicas share a node with the pod of api, in each of the schedules."""
+    before, after = deployment("web", 2, "1", apart("web", HOST, required=True)), deployment("web", 2, "1", near("api", HOST))
+    api = deployment("api", 1, "1", {})
+    changes = placement_changes(inputs([*nodes(cpu=20), before, api]), inputs([*nodes(cpu=20), after, api])).workloads
+    texts = [effect.text for each in changes for effect in each.effects]
+    failures = [text for text in texts if "failure" in text]
+    assert failures == [
+        f"no longer survives the failure of a {word}: it is interrupted; seen in 5 of 5 schedules" for word in ("zone", "node")
+    ]
 
 
 @settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])

@@ -49,6 +49,8 @@ _WORDS = (
 """What becomes of a workload, and what a failure does and did to it, by the severity of the outcome."""
 _ORDERS = ("1", "2", "3", "manifests")
 """The orders that are tried besides that by name, which is "": by the checksum of the name, and that of the manifests."""
+SEEN = f"; seen in {len(_ORDERS) + 1} of {len(_ORDERS) + 1} schedules"
+"""The end of a statement that holds in every schedule that was tried, and need not hold in others."""
 _WORTH_PROCESSES = 3000
 """Starting processes costs about as much as a schedule of this many workloads on one node, or of one workload on as many nodes."""
 _HERE = Workers()
@@ -488,14 +490,14 @@ class _PlacementComparison:
             was, before = self._failure(self.before, key, word, found[0])
             now, after = self._failure(self.after, key, word, found[1])
             if now > was and not was:
-                yield PlacementEffect(f"no longer survives the failure of {after}: it {_WORDS[now][0]}", "worse")
+                text = f"no longer survives the failure of {after}: it {_WORDS[now][0]}"
             elif now > was:
-                yield PlacementEffect(f"the failure of {after} now {_WORDS[now][1]}; before, it only {_WORDS[was][2]}", "worse")
+                text = f"the failure of {after} now {_WORDS[now][1]}; before, it only {_WORDS[was][2]}"
             elif now:
-                yield PlacementEffect(f"the failure of {before} no longer {_WORDS[was][1]}; it only {_WORDS[now][1]}", "better")
+                text = f"the failure of {before} no longer {_WORDS[was][1]}; it only {_WORDS[now][1]}"
             else:
-                known = f"before, it {_WORDS[was][0]} after that of {before}"
-                yield PlacementEffect(f"survives the failure of any {word} ({known})", "better")
+                text = f"survives the failure of any {word} (before, it {_WORDS[was][0]} after that of {before})"
+            yield PlacementEffect(text + SEEN, "worse" if now > was else "better")
 
     def _failure(self, side: _PlacedSide, key: str, word: str, samples: Sequence[Sample]) -> tuple[int, str]:
         """Return the severity of the worst failure of a zone or node, and its name.
