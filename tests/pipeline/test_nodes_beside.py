@@ -46,6 +46,13 @@ def test_node_manifests_count_like_a_list_of_nodes() -> None:
     assert found("app") == (ON_NODES, None)
 
 
+def test_a_node_without_a_name_is_the_expectation_of_a_test() -> None:
+    Path("app/00-assert.yaml").write_text("apiVersion: v1\nkind: Node\nmetadata: {labels: {disk: ssd}}\n")
+    assert found("app") == ([], None)
+    Path("app/nodes.yaml").write_text(NODES)
+    assert found("app") == (ON_NODES, None)
+
+
 def test_those_further_below_may_be_an_example_or_of_another_cluster() -> None:
     Path("app/examples/nodes.yaml").write_text(NODES)
     assert found("app") == ([], None)

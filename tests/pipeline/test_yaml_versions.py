@@ -123,6 +123,14 @@ def test_a_word_in_the_place_of_a_number_stays_an_error(write: Write, findings: 
     assert findings("web.yaml") == ["8:13: error wrong-type"]
 
 
+@pytest.mark.parametrize(("kustomization", "name"), [("resources: [web.yaml]\n", "y"), ("", "true")])
+def test_a_field_that_is_called_as_a_word(write: Write, check: Any, kustomization: str, name: str) -> None:
+    write("web.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  y: 1\n  containers: [{name: web, image: web}]\n")
+    if kustomization:
+        write("kustomization.yaml", kustomization)
+    assert check("web.yaml").lines == [f"web.yaml:5:3: error unknown field `{name}` in this pod spec [unknown-field]"]
+
+
 def test_values_of_a_release_that_kustomize_reads(write: Write, findings: Callable[[str], list[str]]) -> None:
     write("release.yaml", RELEASE)
     assert findings("release.yaml") == ["8:31: error wrong-type"]

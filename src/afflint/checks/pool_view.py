@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
+from posixpath import commonpath
 
 from afflint.constraints.nodes import Alternative, NodeAffinityTerm, NodeConstraints, NodeRequirement, nodes_of, parse_node_constraints
 from afflint.controllers.pod_source import PodSource
@@ -14,7 +13,7 @@ from afflint.findings.finding import FileId, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import NodeDemand, Pods
 from afflint.index.manifest_index import ManifestIndex
-from afflint.inventory.cluster_folders import ClusterFolders, PolicyScopes, folder_of, is_trial
+from afflint.inventory.cluster_folders import ClusterFolders, PolicyScopes, folder_of, is_in_folder, is_trial
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.constraints import constraints_of
@@ -28,7 +27,6 @@ from afflint.pools.pool import Pool
 from afflint.pools.references import Pools
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules, Pod
-from afflint.source.repositories import is_inside
 from afflint.yaml.placeholders import is_placeholder
 
 
@@ -121,18 +119,22 @@ class PoolView:
         if folder not in self._tied:
             self._tied[folder] = any(
                 self._scopes.reaches(self._name_of(pool.site.file), file)
-                and ((home := self.home_of(pool)) is None or is_inside(folder, home) or _cluster_of(pool) in re.split(r"[/\\]", folder))
-                for pool in self.pools
+                and (home is None or is_in_folder(folder, home) or _cluster_of(pool) in folder.split("/"))
+                for pool, home in self._homes
             )
         return self._tied[folder]
 
     def home_of(self, pool: Pool) -> str | None:
         """Return the folder of the cluster of a pool; None if all pools are of one cluster, as far as one can tell."""
         folder = folder_of(self._name_of(pool.site.file))
-        holder = max((each for each in self._holders if folder != each and is_inside(folder, each)), key=len, default=None)
+        holder = max((each for each in self._holders if folder != each and is_in_folder(folder, each)), key=len, default=None)
         if holder is None:
             return folder if self._several else None
-        return os.path.join(holder, os.path.relpath(folder, holder or ".").split(os.sep)[0])
+        return "/".join(folder.split("/")[: len(holder.split("/")) + 1 if holder else 1])
+
+    @cached_property
+    def _homes(self) -> list[tuple[Pool, str | None]]:
+        return [(pool, self.home_of(pool)) for pool in self.pools]
 
     @cached_property
     def _several(self) -> bool:
@@ -146,11 +148,11 @@ class PoolView:
             folder = folder_of(file := self._name_of(pool.site.file))
             if self._several and _cluster_of(pool):
                 folders.setdefault(None, set()).add(folder)
-            completed = is_trial(file) or not _PATCHED.isdisjoint(re.split(r"[/\\]", folder))
+            completed = is_trial(file) or not _PATCHED.isdisjoint(folder.split("/"))
             if pool.ref.name and not completed and not is_placeholder(pool.ref.name):
                 folders.setdefault(pool.ref, set()).add(folder)
-        several = [each for each in folders.values() if len(each) > 1 and len({os.path.isabs(folder) for folder in each}) == 1]
-        return {holder for each in several if (holder := os.path.commonpath(each)) not in each}
+        several = [each for each in folders.values() if len(each) > 1 and len({folder.startswith("/") for folder in each}) == 1]
+        return {holder for each in several if (holder := commonpath(each)) not in each}
 
     def _is_trial(self, pool: Pool) -> bool:
         """Return whether a pool is for an example or a test, and all workloads are for something else."""

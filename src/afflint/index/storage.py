@@ -25,7 +25,6 @@ from afflint.yaml.object_fields import name_of
 from afflint.yaml.placeholders import is_placeholder
 
 PERSISTENT_VOLUME, STORAGE_CLASS = "PersistentVolume", "StorageClass"
-STORAGE_KINDS = frozenset((PERSISTENT_VOLUME, STORAGE_CLASS, CLAIM, VOLUME))
 DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 

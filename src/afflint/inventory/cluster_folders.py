@@ -111,3 +111,8 @@ def folder_of(file: str) -> str:
 
 
 _RENDERED = re.compile(r"<[a-z]+ (.+)>")
+
+
+def is_in_folder(folder: str, top: str) -> bool:
+    """Return whether a folder is another one or below it, both as ``folder_of`` returns them."""
+    return not top or f"{folder}/".startswith(f"{top}/")

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.paths import Path, Step
+from afflint.findings.paths import Path
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.kinds import EACH
 
@@ -111,10 +111,6 @@ class CustomKind(NamedTuple):
     def places_in(self, version: str) -> tuple[ConstraintPlace, ...]:
         """Return the places that exist in a version."""
         return tuple([place for place in self.places if not place.versions or version in place.versions])
-
-
-def _is_step(described: Step, step: Step) -> bool:
-    return described in (EACH, step)
 
 
 @lru_cache(maxsize=256)

@@ -346,7 +346,8 @@ class Checker:
             is_broken=document.rest is not None,
             filled=document.filled,
             other=other,
-            holds_nodes=any(manifest.kind.name == "Node" for manifest in manifests),
+            # Without a name it is a fragment, such as the expectation of a test.
+            holds_nodes=any(manifest.kind.name == "Node" and bool(manifest.ref.name) for manifest in manifests),
             unknown=() if declared else tuple(self._unknown(document, manifests)),
             custom=tuple(self._ways(manifests)),
         )

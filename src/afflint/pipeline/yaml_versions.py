@@ -6,6 +6,8 @@ with quotes (verified with kustomize 5.8.1 and ``kubectl kustomize``). Flux buil
 
 from __future__ import annotations
 
+import re
+
 from afflint.findings.finding import Finding
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import Source, read_bytes
@@ -26,8 +28,11 @@ def as_read(findings: list[Finding], source: Source, kustomizations: Kustomizati
     words = _words_in(source)
     kept = []
     for each in findings:
-        if not (_may_be_about_word(each) and (each.span.line, each.span.column) in words):
+        word = words.get((each.span.line, each.span.column)) if _may_be_about_word(each) else None
+        if word is None:
             kept.append(each)
+        elif each.rule == "unknown-field":
+            kept.append(each._replace(message=re.sub("`(?:true|false)`", f"`{word}`", each.message, count=1)) if certain else each)
         elif certain is None:
             message = f"{each.message}; kustomize, which has other files of this folder, would read a string"
             kept.append(each._replace(severity="info", message=message))
@@ -35,17 +40,19 @@ def as_read(findings: list[Finding], source: Source, kustomizations: Kustomizati
 
 
 def _may_be_about_word(finding: Finding) -> bool:
-    """Return whether a finding may be about a boolean in the place of a string or of the key of a label."""
+    """Return whether a finding may be about a boolean in the place of a string, or of the key of a label or a field."""
+    if finding.rule == "unknown-field":
+        return "`true`" in finding.message or "`false`" in finding.message
     if finding.rule in ("wrong-type", "annotation-not-string"):
         return "must be a string" in finding.message
     return finding.rule == "misread-label-key"
 
 
-def _words_in(source: Source) -> set[tuple[int, int]]:
-    """Return the positions of the words in a file that YAML 1.1 reads as booleans and YAML 1.2 as text; not those inside of texts."""
+def _words_in(source: Source) -> dict[tuple[int, int], str]:
+    """Return the words, by their positions, in a file that YAML 1.1 reads as booleans and YAML 1.2 as text; not those inside of texts."""
     try:
         data = to_utf8(read_bytes(source))
     except (OSError, UnicodeDecodeError):
-        return set()
+        return {}
     found = [read(piece, index, line) for index, (piece, line, _) in enumerate(split(data))]
-    return {(span.line, span.column) for document in found for span in document.plain_scalars(BOOLEAN_WORDS)}
+    return {(span.line, span.column): word for document in found for span, word in document.plain_scalars(BOOLEAN_WORDS)}

@@ -161,13 +161,13 @@ class Document:
         """Return the node of the value at ``path``, of an alias that of its anchor; None if it does not exist."""
         return self._find(path, exact=True)[0]
 
-    def plain_scalars(self, words: Container[str]) -> Iterator[Span]:
-        """Yield the ranges of the unquoted, untagged scalars, keys and values, that are one of some words."""
+    def plain_scalars(self, words: Container[str]) -> Iterator[tuple[Span, str]]:
+        """Yield the ranges and texts of the unquoted, untagged scalars, keys and values, that are one of some words."""
         from afflint.yaml.composer import PLAIN, nodes_below
 
         for node in nodes_below(self.root):
             if _kind(node) == _SCALAR and node.ctag is PLAIN and node.value in words:
-                yield self._span(node)
+                yield self._span(node), node.value
 
     def scalar_spans(self) -> Iterator[Span]:
         """Yield the ranges of quoted and block scalars, in which a ``#`` does not begin a comment."""
