@@ -251,3 +251,28 @@ def test_a_label_of_a_value_that_the_chart_leaves_to_the_user(checking: Checking
     pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  labels:\n    app: VALUE\nspec: {containers: [{name: a, image: a}]}\n"
     chart(values=values, template=pod.replace("VALUE", template))
     assert [each["rule"] for each in checking.report()["findings"]] == ["invalid-label-value"] * reported
+
+
+OWN_LABELS = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: &labels {app: web, of: "{{ .Release.Name }}"}}
+  template:
+    metadata: {labels: *labels}
+    spec:
+      topologySpreadConstraints: {{- toYaml .Values.topologySpreadConstraints | nindent 8 }}
+      containers: [{name: web, image: web}]
+"""
+SPREAD = "[{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {%s}}}]"
+
+
+@pytest.mark.parametrize(
+    ("labels", "reported"),
+    [("app: web, of: my-release", False), ("app: web, of: release", False), ("app: wep", True)],
+)
+def test_users_choose_the_name_of_a_release(checking: Checking, labels: str, reported: bool) -> None:
+    chart(values=f"topologySpreadConstraints: {SPREAD % labels}\n", template=OWN_LABELS)
+    assert [each["rule"] for each in checking.report()["findings"]] == ["spread-misses-itself"] * reported

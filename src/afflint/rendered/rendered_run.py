@@ -20,6 +20,7 @@ from afflint.rendering.builds import Build, BuildFailure, RenderOptions, render_
 from afflint.rendering.clusters import Root, clusters_of
 from afflint.rendering.flux_variables import VARIABLE
 from afflint.rendering.given_values import PARAMETER
+from afflint.rendering.helm import RELEASE
 from afflint.rendering.helm_origins import TEMPLATE, UNCHANGED, ChartSourceMap
 from afflint.rendering.kustomize_origins import RenderedIdentity, SourceMap, identity_of
 from afflint.rendering.line_marks import read_template
@@ -418,6 +419,11 @@ class _Moving:
             return None
         return self._way.place_of_row(parsed.index, line - parsed.line - 1)
 
+    def invents(self, finding: Finding) -> bool:
+        """Return whether a finding compares a selector with the name of a release, which users choose when they install the chart."""
+        chosen = self.build.tool == "helm" and not self.build.declared_by
+        return chosen and finding.rule in _OF_OWN_LABELS and re.search(rf": {RELEASE}[`-]", finding.message) is not None
+
     def waits_for_value(self, place: SourcePlace) -> bool:
         """Return whether the line of a template reads a value that its chart, rendered without further values, leaves to the user."""
         folder = self.build.folder
@@ -498,7 +504,7 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
     ref = finding.object
     if written is None and ref.kind in _OF_TEXTS and moving.build.tool == "kustomize":
         return None
-    if finding.rule in rules_of_texts() and moving.waits_for_value(place):
+    if moving.invents(finding) or (finding.rule in rules_of_texts() and moving.waits_for_value(place)):
         return None
     if place.kind == UNCHANGED and not _is_about_nodes(finding):
         return None  # It is so in a chart that is not in the repository, whatever the user sets.
@@ -518,6 +524,9 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
         source=source,
         rendered=(moving.build.name,),
     )
+
+
+_OF_OWN_LABELS = ("spread-misses-itself", "anti-affinity-misses-itself", "affinity-target-missing")
 
 
 def _note(place: SourcePlace, other: SourcePlace) -> str:
