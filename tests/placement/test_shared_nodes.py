@@ -88,3 +88,10 @@ def test_many_disruptions_share_a_line() -> None:
     assert shared_lines(plan) == [
         f"3 drains 2 of 3 replicas of default/db then share worker-4 in this schedule; {ALWAYS}; likewise default/db (worker-2)"
     ]
+
+
+def test_disruptions_that_end_alike_are_not_listed_again() -> None:
+    web = pod_source("web", replicas=2)
+    plan = make_plan(inventory(zoned(n1="a", n2="b")), [web], asked=DisruptionRequest(drain=["n1"]))
+    many = plan._replace(losses=tuple([loss._replace() for loss in plan.losses * 13]))
+    assert shared_lines(many) == [f"13 drains 2 of 2 replicas of default/web then share n2 in this schedule; {ALWAYS}"]

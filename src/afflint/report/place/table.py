@@ -362,8 +362,9 @@ def _final(loss: DisruptionEffect) -> DisruptionEffect:
 
 def _shared_words(shared: Sequence[SharedNode], view: PlaceView) -> str:
     """Describe the first of the nodes that replicas share after a disruption, and name the others."""
-    names = (f"{visible(each.application) or view.name(each.workloads[0])}{GLUE}({visible(each.node)})" for each in shared[1:])
-    return view.shared_words(shared[0]._replace(always=all(each.always for each in shared))) + _likewise(names)
+    names = [f"{visible(each.application) or view.name(each.workloads[0])}{GLUE}({visible(each.node)})" for each in shared]
+    first = shared[0]._replace(always=all(each.always for each in shared))
+    return view.shared_words(first) + _likewise(name for name in names if name != names[0])
 
 
 def _blocked(loss: DisruptionEffect, view: PlaceView) -> Iterator[tuple[Cell, Cell]]:
