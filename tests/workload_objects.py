@@ -5,11 +5,13 @@ from typing import Any
 
 from afflint.controllers.pod_replacement import PodReplacement, pod_replacement_of_owner
 from afflint.controllers.pod_source import PodSource, read_pod_source
+from afflint.controllers.replicas import MAX_REPLICAS, fitting_nodes, pod_name, template_pod
 from afflint.findings.finding import Site
 from afflint.inventory.inventory import Inventory
 from afflint.kube.kinds import KINDS
 from afflint.manifests.manifest import Workload
 from afflint.manifests.reader import manifests_in
+from afflint.scheduler.cluster import Cluster
 from afflint.yaml import documents
 from cluster_objects import HOST, ZONE, Object, apart, node
 
@@ -47,6 +49,17 @@ def pod_source(name: str, kind: str = "Deployment", replicas: int = 1, *, labels
         PodReplacement(scaled=False) if kind == "VirtualMachineInstanceReplicaSet" else pod_replacement_of_owner(_OWNERS.get(kind, kind)),
     )
     return PodSource(kind, group, name=name, replicas=replicas, labels=labels, **given)
+
+
+def create_pods(pod_source: PodSource, cluster: Cluster) -> list[Object]:
+    """The pods of a workload as plain data: all replicas, or one per eligible node for a DaemonSet."""
+    if pod_source.daemon:
+        nodes = fitting_nodes(cluster, cluster.read(template_pod(pod_source, cluster))) if pod_source.replicas else []
+        return [template_pod(pod_source, cluster, pod_name(pod_source, each)) for each in nodes]
+    return [
+        template_pod(pod_source, cluster, pod_name(pod_source, index), index=index)
+        for index in range(min(pod_source.replicas, MAX_REPLICAS))
+    ]
 
 
 def three_zones() -> list[Object]:

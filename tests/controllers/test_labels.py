@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from afflint.checks.match import Target
 from afflint.controllers.pod_labels import PodLabels
 from afflint.controllers.pod_source import read_pod_source
-from afflint.controllers.replicas import create_pods
 from afflint.findings.finding import ObjectRef, Site
 from afflint.index.facts import REQUIRED_AFFINITY, Facts, Pods, SelectorRef, facts_of
 from afflint.index.manifest_index import ManifestIndex
@@ -21,6 +20,7 @@ from afflint.scheduler.cluster import Cluster
 from afflint.yaml import documents
 from cluster_objects import node
 from linting import lint, messages_of
+from workload_objects import create_pods
 
 TEMPLATE = "{metadata: {labels: {app: web}}, spec: {containers: [{name: a, image: b}]}}"
 MACHINE = "{metadata: {labels: {app: web}}, spec: {domain: {}}}"

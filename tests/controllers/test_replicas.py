@@ -9,13 +9,14 @@ import pytest
 
 from afflint.controllers.launcher_pod import ARCH
 from afflint.controllers.pod_source import PodSource, Virtualization
-from afflint.controllers.replicas import MAX_REPLICAS, create_pods, notes, owner
+from afflint.controllers.replicas import MAX_REPLICAS, compile_pods, notes, owner
 from afflint.controllers.running_pods import running_pods_of
 from afflint.placement import InventoryError
 from afflint.placement.schedule import build_schedule
 from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.pods import only_on
 from cluster_objects import HOST, Object, node, pod
-from workload_objects import inventory, makers_in, pod_source
+from workload_objects import create_pods, inventory, makers_in, pod_source
 
 
 def workload(
@@ -201,16 +202,9 @@ def test_a_daemon_set_makes_a_pod_for_each_node_that_may_run_one() -> None:
         node("n4", {"pool": "web"}),
     ]
     template = "template: {metadata: {labels: {app: web}}, spec: {nodeSelector: {pool: web}, containers: [{name: web, image: web}]}}"
-    made = create_pods(workload("DaemonSet", "", template=template), Cluster(nodes))
-    assert names(made) == ["web-n1", "web-n4"]
-    assert made[0]["spec"]["affinity"] == {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {
-                "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
-            }
-        }
-    }
-    assert Cluster(nodes).feasible_nodes(made[0]) == ["n1"]
+    made = compile_pods(workload("DaemonSet", "", template=template), Cluster(nodes))
+    assert [(pod.name, on) for pod, on in zip(made.pods, made.nodes, strict=True)] == [("web-n1", "n1"), ("web-n4", "n4")]
+    assert Cluster(nodes).feasible_nodes(only_on(made.pods[0], "n1")) == ["n1"]
 
 
 def test_every_pod_may_stay_on_a_node_that_is_not_ready_for_a_while() -> None:

@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 from afflint.controllers.observed_workloads import observed_workloads
 from afflint.controllers.pod_source import PodSource
-from afflint.controllers.replicas import create_pods
 from afflint.placement.plan import Plan
 from afflint.placement.planner import make_plan
 from afflint.placement.schedule import build_schedule
 from cluster_objects import HOST, Object, apart, app, term, together
 from random_orders import KEYS, drawn_cluster, drawn_workload
-from workload_objects import inventory, pod_source
+from workload_objects import create_pods, inventory, pod_source
 
 
 def drawn_agent(random: Random) -> PodSource:

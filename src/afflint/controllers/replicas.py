@@ -12,7 +12,6 @@ from afflint.controllers.pod_labels import fill_labels, label_fields, machine_la
 from afflint.controllers.pod_source import CONTAINER_FIELDS, PLACEMENT_FIELDS, RESOURCE_FIELDS, PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.added_labels import POD_TEMPLATE_HASH, ROLLOUT_HASH, AddedLabel
-from afflint.kube.constraints import REQUIRED
 from afflint.kube.decoding import InventoryError
 from afflint.kube.selectors import Malformed, parse_label_selector
 from afflint.scheduler.cluster import Cluster
@@ -109,22 +108,6 @@ def compile_template(
     launcher = launcher or launcher_of(pod_source, cluster)
     pod = cluster.read(template_pod(pod_source, cluster, name, index=index, revision=revision, launcher=launcher))
     return pod._replace(added=launcher.added)
-
-
-def create_pods(pod_source: PodSource, cluster: Cluster) -> list[Object]:
-    """Return the pods as their controller creates them: all replicas, or one per eligible node for a DaemonSet.
-
-    Ordinals start at 0 (``web-0``). Raises InventoryError for a DaemonSet whose template is malformed.
-    """
-    if pod_source.daemon:
-        if not pod_source.replicas:
-            return []
-        template = template_pod(pod_source, cluster)
-        return [_daemon_pod(template, pod_name(pod_source, node), node) for node in fitting_nodes(cluster, cluster.read(template))]
-    return [
-        template_pod(pod_source, cluster, pod_name(pod_source, index), index=index)
-        for index in range(min(pod_source.replicas, MAX_REPLICAS))
-    ]
 
 
 def notes(pod_source: PodSource, cluster: Cluster) -> tuple[str, ...]:
@@ -278,15 +261,6 @@ def _covers(toleration: object, key: str) -> bool:
     if not isinstance(toleration, dict):
         return False
     return toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
-
-
-def _daemon_pod(template: Object, name: str, node: str) -> Object:
-    """Return a DaemonSet pod for one node; the controller replaces the required node affinity of the template."""
-    affinity = template["spec"].get("affinity") or {}
-    fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
-    node_affinity = {**(affinity.get("nodeAffinity") or {}), REQUIRED: {"nodeSelectorTerms": [{"matchFields": fields}]}}
-    spec = {**template["spec"], "affinity": {**affinity, "nodeAffinity": node_affinity}}
-    return {**template, "metadata": {**template["metadata"], "name": name}, "spec": spec}
 
 
 class CompiledPods(NamedTuple):
