@@ -286,11 +286,7 @@ def _placed(args: PlaceOptions, cluster: Cluster | None) -> _Placed:
         args.roll,
         workers,
     )
-    empty, coverage = _empty_file_notes(named_files(inputs.empty, args.paths)), _coverage_notes(inputs, args)
-    left_out = [RESOURCES_LEFT_OUT] if args.no_resources else []
-    plan = plan._replace(
-        notes=(*empty, *coverage, *inputs.notes, *plan.notes, *left_out), coverage=inputs.coverage, also_read=inputs.also_read
-    )
+    plan = with_notes(plan, inputs, args, _empty_file_notes(named_files(inputs.empty, args.paths)), verbose=args.verbose)
     if problems := inputs.problems:
         more = f" (and {len(problems) - 1} more: `afflint check` reports them all)" if len(problems) > 1 else ""
         notify(f"afflint: {visible(problems[0])}{more}")
@@ -363,10 +359,13 @@ def _empty_file_notes(files: tuple[str, ...]) -> list[str]:
     return [f"{visible(name)} contains no manifest" for name in files]
 
 
-def _coverage_notes(inputs: PlaceInputs, args: PlaceOptions) -> list[str]:
-    """Return notes on what was rendered, and what was not and is thus not placed."""
-    lines = coverage_lines(inputs.renders, inputs.coverage, args.verbose, "places")
-    return [visible(line[0].lower() + line[1:].removesuffix(".")) for line in lines]
+def with_notes(plan: Plan, inputs: PlaceInputs, args: SimulationArguments, empty: Sequence[str] = (), *, verbose: bool = False) -> Plan:
+    """Return the plan with notes on what was read and rendered, and what was not and is thus not placed."""
+    lines = coverage_lines(inputs.renders, inputs.coverage, verbose, "places")
+    coverage = [visible(line[0].lower() + line[1:].removesuffix(".")) for line in lines]
+    left_out = [RESOURCES_LEFT_OUT] if args.no_resources else []
+    notes = (*empty, *coverage, *inputs.notes, *plan.notes, *left_out)
+    return plan._replace(notes=notes, coverage=inputs.coverage, also_read=inputs.also_read)
 
 
 def _chunks(plan: Plan, args: PlaceOptions) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from afflint.cli import options
 from afflint.cli.command import FILE, Command, CommandOptions, argument, with_help
 from afflint.cli.output import FOUND, colored, notify, write_or_show
-from afflint.cli.place import RESOURCES_LEFT_OUT, SimulationArguments, by_cluster, in_each_cluster, note_outside, read_inputs
+from afflint.cli.place import SimulationArguments, by_cluster, in_each_cluster, note_outside, read_inputs, with_notes
 from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
@@ -69,7 +69,6 @@ def _explained(
     from afflint.placement.changes import PlanInput
     from afflint.placement.planner import make_plan
     from afflint.placement.why import UnknownWorkloadError, explain, selected_workload
-    from afflint.report.coverage import coverage_lines
 
     inputs, _ = read_inputs(args, paths, cluster=cluster)
     found = inputs.simulation_input
@@ -81,10 +80,7 @@ def _explained(
         evictions=found.evictions,
         classes=inputs.classes,
     )
-    lines = coverage_lines(inputs.renders, inputs.coverage, False, "places")
-    notes = [line[0].lower() + line[1:].removesuffix(".") for line in lines]
-    left_out = [RESOURCES_LEFT_OUT] if args.no_resources else []
-    plan = plan._replace(notes=(*notes, *inputs.notes, *plan.notes, *left_out), coverage=inputs.coverage, also_read=inputs.also_read)
+    plan = with_notes(plan, inputs, args)
     plan_input = PlanInput(found.inventory, found.pod_sources, "", inputs.classes, partial(rejections, target=inputs.target))
     try:
         chosen = selected_workload(plan, plan_input, name)
