@@ -94,18 +94,23 @@ class Readers:
     @cached_property
     def _of_kustomizations(self) -> dict[str, _Reading]:
         """The files that kustomizations among the compared files name, or those that they include, by their paths below the root."""
-        from afflint.rendering.references import files_named
+        from afflint.rendering.references import NamedFiles
         from afflint.rendering.roots import RootKustomizations, kustomization_folders
 
         known = RootKustomizations(lambda _: self._root)
-        found: dict[str, _Reading] = {}
-        for root in known.roots(kustomization_folders(self._paths())):
-            own, loaded = os.path.relpath(root.file, self._root), known.covered(root)
-            named = files_named(known, root)
-            for path in named.keys() | loaded:
-                if is_inside(path, self._root):
-                    reading = _Reading(own, path in loaded, is_values_file(named.get(path, "")))
-                    found.setdefault(os.path.relpath(path, self._root).replace(os.sep, "/"), reading)
+        every, found, seen = NamedFiles(known), dict[str, _Reading](), set[str]()
+        start = len(os.path.join(self._root, ""))
+        for folder in kustomization_folders(self._paths()):
+            top = known.at(os.path.realpath(folder))
+            if top is None or top.folder in seen:
+                continue
+            for here in known.reached(top):
+                named, loaded = every.files_of(here), {os.path.normpath(each) for each in here.named}
+                for path in named.keys() | loaded if here.folder not in seen else ():
+                    if is_inside(path, self._root):
+                        below = path[start:].replace(os.sep, "/")
+                        found.setdefault(below, _Reading(top.file[start:], path in loaded, is_values_file(named.get(path, ""))))
+                seen.add(here.folder)
         return found
 
     @cached_property

@@ -33,7 +33,7 @@ from afflint.rendering.kustomize_chart_origins import ChartOutput
 from afflint.rendering.kustomize_origins import SourceMap
 from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
-from afflint.rendering.references import charts_named, files_named
+from afflint.rendering.references import NamedFiles
 from afflint.rendering.roots import Kustomization, RootKustomizations, chart_data, chart_folders, kustomization_folders
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
 from afflint.source.files import read_regular
@@ -308,6 +308,7 @@ class _Roots:
         """The outputs of roots that read a changed file."""
         self._texts = SourceTexts()
         self._known = RootKustomizations(boundary.top)
+        self._named = NamedFiles(self._known)
         self._kustomization_folders = kustomization_folders(paths) if "kustomize" in wanted.tools else []
         self._charts = chart_folders(paths) if "helm" in wanted.tools else []
         charts = [os.path.realpath(os.path.dirname(path) or os.curdir) for path in paths if os.path.basename(path) == CHART]
@@ -366,9 +367,10 @@ class _Roots:
         files = {*hint.values, *hint.inputs, hint.file, *(each.partition("=")[2] for each in hint.options)}
         if root.kustomization is not None:
             covered = self._known.covered(root.kustomization)
-            files |= covered | files_named(self._known, root.kustomization).keys()
+            reached = [*self._known.reached(root.kustomization)]
+            files |= covered.union(*map(self._named.files_of, reached))
             folders = {os.path.dirname(each) for each in covered if os.path.basename(each) in NAMES}
-            charts = charts_named(self._known, root.kustomization)
+            charts = set[str]().union(*map(self._named.charts_of, reached))
         else:
             folders = charts = {hint.folder} if hint.chart is None else set()
         charts = {each for chart in charts for each in _with_dependencies(chart)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -296,25 +296,38 @@ def texts_of(data: Mapping[str, Any], copied: frozenset[str] = _DATA) -> Iterato
             waiting += each if type(each) is list else [value for key, value in each.items() if key not in copied]
 
 
-def files_named(known: RootKustomizations, root: Kustomization) -> dict[str, str]:
-    """Return the paths that the texts of a root and of the kustomizations that it includes may mean, whether something is there or not.
+class NamedFiles:
+    """The files and charts that the texts of kustomizations may mean; each kustomization is searched once."""
 
-    Each has the key under which a generator puts the file into its object; "" without one.
-    """
-    found: dict[str, str] = {}
-    for here in known.reached(root):
-        for text in (text for data in _data_of(here, known.top_of(here.folder)) for text in texts_of(data, _COPIED)):
-            if len(text) < _LONGEST_PATH and "\n" not in text:
-                key, is_key, path = text.partition("=")
-                found.setdefault(os.path.normpath(os.path.join(here.folder, path if is_key else text)), key if is_key else "")
-    return found
+    def __init__(self, known: RootKustomizations) -> None:
+        self._known = known
+        self._files: dict[str, dict[str, str]] = {}
+        self._charts: dict[str, set[str]] = {}
 
+    def files_of(self, here: Kustomization) -> Mapping[str, str]:
+        """Return the paths that the texts of a kustomization may mean, whether something is there or not.
 
-def charts_named(known: RootKustomizations, root: Kustomization) -> set[str]:
-    """Return the folders of the charts in the repository that a root renders, links resolved."""
-    every = [(here, data) for here in known.reached(root) for data in _data_of(here, known.top_of(here.folder))]
-    charts = [chart for here, data in every for chart in kustomize_charts.declarations_in(data, here.folder).charts]
-    return {os.path.realpath(each.folder) for each in charts if each.is_here}
+        Each has the key under which a generator puts the file into its object; "" without one.
+        """
+        if here.folder not in self._files:
+            self._search(here)
+        return self._files[here.folder]
+
+    def charts_of(self, here: Kustomization) -> Collection[str]:
+        """Return the folders of the charts in the repository that a kustomization renders, links resolved."""
+        if here.folder not in self._charts:
+            self._search(here)
+        return self._charts[here.folder]
+
+    def _search(self, here: Kustomization) -> None:
+        files, charts = self._files.setdefault(here.folder, {}), self._charts.setdefault(here.folder, set())
+        for data in _data_of(here, self._known.top_of(here.folder)):
+            declared = kustomize_charts.declarations_in(data, here.folder).charts
+            charts.update(os.path.realpath(each.folder) for each in declared if each.is_here)
+            for text in texts_of(data, _COPIED):
+                if len(text) < _LONGEST_PATH and "\n" not in text:
+                    key, is_key, path = text.partition("=")
+                    files.setdefault(os.path.normpath(os.path.join(here.folder, path if is_key else text)), key if is_key else "")
 
 
 def _data_of(here: Kustomization, top: str) -> Iterator[Mapping[str, Any]]:

@@ -49,6 +49,7 @@ class RootKustomizations:
 
     top_of: Callable[[str], str]
     _by_folder: dict[str, Kustomization | None] = field(default_factory=dict)
+    _below: dict[str, list[Kustomization]] = field(default_factory=dict)
 
     def at(self, folder: str) -> Kustomization | None:
         """Return the kustomization in a folder; None without one that can be parsed."""
@@ -111,12 +112,13 @@ class RootKustomizations:
         return cycle
 
     def _included(self, kustomization: Kustomization) -> Iterator[Kustomization]:
-        for name in sorted(kustomization.named):
-            real = os.path.realpath(name)
-            is_here = is_inside(real, self.top_of(kustomization.folder)) and os.path.isdir(real)
-            below = self.at(real) if is_here else None
-            if below is not None:
-                yield below
+        folder = kustomization.folder
+        if folder not in self._below:
+            top = self.top_of(folder)
+            real = (os.path.realpath(name) for name in sorted(kustomization.named))
+            found = (self.at(each) for each in real if is_inside(each, top) and os.path.isdir(each))
+            self._below[folder] = [each for each in found if each is not None]
+        return iter(self._below[folder])
 
     def covered(self, root: Kustomization) -> set[str]:
         """Return the files that the build of a root reads, as far as kustomizations name them, with the kustomizations that are files."""
