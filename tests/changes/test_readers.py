@@ -113,7 +113,7 @@ chartHome: ../
         (history.root / "web.yaml").symlink_to("web.0")
         assert effects(afflint, "--render") == [["replicas: 2 → 0"]]
         history.commit({})
-        assert known(report(afflint, "HEAD~1..HEAD")) == ("not known", [], [("web.yaml", "a link to a file that is not read")])
+        assert known(report(afflint, "HEAD~1..HEAD")) == ("not known", [], [("web.yaml", "`kustomization.yaml` reads it; `--render` renders it")])
 
 
 class TestCharts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from hashlib import sha1, sha256
 
 from afflint.changes.git import LINK, REGULAR, SUBMODULE, Repository, TreeEntry
@@ -66,9 +67,9 @@ class ChangedFiles:
     def _may_count(self, path: str) -> bool:
         """Return whether the file at a path may create workloads, by its name or by what reads it."""
         *folders, name = path.split("/")
-        if any(each in ("", os.curdir, os.pardir) or each in _TOOLS for each in (*folders, name)):
+        if any(each in ("", os.curdir, os.pardir) for each in (*folders, name)):
             return False  # Names such as ``/web.yaml`` and ``../web.yaml`` are those of a hostile commit.
-        if name in NAMES or name.lower().endswith((*SUFFIXES, *PROGRAMS, *PACKED)):
+        if _TOOLS.isdisjoint(folders) and (name in NAMES or name.lower().endswith((*SUFFIXES, *PROGRAMS, *PACKED))):
             return True
         return self._is_read(path)
 
@@ -83,9 +84,35 @@ class ChangedFiles:
             paths = [path for path in {*self._before, *after} if _version(self._before.get(path)) != _version(after.get(path))]
             modules = {path for path, entry in (*self._before.items(), *after.items()) if entry.mode.startswith(SUBMODULE)}
             paths = [path for path in paths if path in modules or self._may_count(path)]
+        paths += self._links(after)
         blobs = self._blobs(paths)
         known = dict(zip(blobs, self._repository.blobs(blobs), strict=True))
-        return [self._file(path, after, known) for path in sorted(paths)]
+        return [file for path in sorted({*paths}) if not _is_same(file := self._file(path, after, known))]
+
+    def _links(self, after: Mapping[str, TreeEntry]) -> list[str]:
+        """Return the links that lead to another content than before."""
+        sides = [self._before] if self._after is None else [self._before, self._after]
+        links = sorted({entry for side in sides for entry in side.values() if entry.mode == LINK})
+        blobs = sorted({each.blob for each in links})
+        targets = dict(zip(blobs, self._repository.blobs(blobs), strict=True))
+
+        def content(tree: Mapping[str, TreeEntry], path: str) -> str | None:
+            """Return the object that a path leads to; None if it leads to no file."""
+            for _ in range(_MOST_LINKS):
+                entry = tree.get(path)
+                if entry is None or entry.mode != LINK:
+                    return None if entry is None else entry.blob
+                path = os.path.normpath(os.path.join(os.path.dirname(path), os.fsdecode(targets.get(entry.blob) or b"")))
+            return None
+
+        def now(path: str) -> str | None:
+            if self._after is not None:
+                return content(self._after, path)
+            data = self._read(path)
+            return None if data is None else _blob_of(data, self._length)
+
+        paths = {each.path for each in links} | {path for path, entry in after.items() if entry.mode == LINK}
+        return [path for path in paths if self._may_count(path) and content(self._before, path) != now(path)]
 
     def _blobs(self, paths: Iterable[str]) -> list[str]:
         """Return the objects of Git with the versions of some files."""
@@ -141,13 +168,24 @@ class ChangedFiles:
         """Return the entry that a commit of the work tree would have; None for a file that it does not have."""
         entry = self._before.get(path)
         if entry is not None and entry.mode.startswith(SUBMODULE):
-            return entry  # Which commit of it the work tree has is not read.
+            return self._staged.get(path, entry)
         full = self._full(path)
         with suppress(OSError):
             if os.path.islink(full) and is_really_inside(os.path.dirname(full), self._repository.root):
                 return TreeEntry(LINK, _blob_of(os.fsencode(os.readlink(full)), self._length), path)
         data = self._read(path)
-        return None if data is None else TreeEntry(REGULAR, _blob_of(data, self._length), path)
+        if data is None:
+            return None
+        blob = _blob_of(data, self._length)
+        if entry is not None and blob != entry.blob and b"\r\n" in data:
+            unix = _blob_of(data.replace(b"\r\n", b"\n"), self._length)  # As Git has it, with `eol=crlf`.
+            blob = unix if unix == entry.blob else blob
+        return TreeEntry(REGULAR, blob, path)
+
+    @cached_property
+    def _staged(self) -> dict[str, TreeEntry]:
+        """The submodules of the index: which commit the work tree has of them is not read."""
+        return {each.path: each for each in self._repository.index_entries() if each.mode.startswith(SUBMODULE)}
 
     def _read(self, path: str) -> bytes | None:
         full = self._full(path)
@@ -164,6 +202,12 @@ class ChangedFiles:
 def _version(entry: TreeEntry | None) -> tuple[str, str] | None:
     """Return what is different in another version of a file; its mode only says whether it is a file, a link or a submodule."""
     return None if entry is None else (entry.mode[:3], entry.blob)
+
+
+def _is_same(file: ChangedFile) -> bool:
+    """Return whether a file of the work tree is what a pointer of Git LFS means."""
+    before, after = file.before or b"", file.after or b""
+    return before.startswith(LFS_POINTER) and bool(after) and b"oid sha256:" + sha256(after).hexdigest().encode() in before
 
 
 def _blob_of(data: bytes, length: int) -> str:

@@ -25,15 +25,18 @@ from afflint.manifests.workload_sources import is_workload_source
 from afflint.report.changes.model import NotCompared, ValueChange
 from afflint.source.kustomizations import NAMES
 from afflint.source.skipped_files import reason_to_skip
-from afflint.source.sources import CHART, SUFFIXES
+from afflint.source.sources import CHART, SCHEMA, SUFFIXES
 from afflint.yaml import documents
-from afflint.yaml.document import list_at, map_at
+from afflint.yaml.document import list_at, map_at, text_at
 from afflint.yaml.object_fields import api_version_of, group_of, kind_of, name_of
 from afflint.yaml.prefilter import holds_values, is_values_file
 
 _WORDS = re.compile(rb"(?i)replicas|node_?selector|node_?name|tolerations?|taints?|affinity|topology_?spread|scheduler_?name")
-_OF_WORKLOADS = re.compile(rb"\bkind: *(?:Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|CronJob|Pod|VirtualMachine\w*)\b")
+_OF_WORKLOADS = re.compile(rb"\bkind[\"']?: *[\"']?(?:Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|CronJob|Pod|VirtualMachine\w*)\b")
 _TYPES = re.compile(rb"(?m)^(?:- )?(---|(?:apiVersion|kind)(?=:))(?:: *[\"']?([^\s\"']+))?")
+_COMMENT = re.compile(rb"\{\{-?\s*/\*.*?\*/\s*-?\}\}", re.DOTALL)
+_INSERTED = re.compile(rb"(?m)^\s*\{\{-?\s*(?:include|template|tpl)\b|\bset +\.Values|\bdefine\b")
+"""What a template inserts where an object may begin, and what changes other templates."""
 _INFRASTRUCTURE = re.compile(rb"helm_release|kubernetes_|kubectl_|node|taint|instance_type|machine_type|vm_size")
 """Words in files of Terraform about nodes and about what runs on them."""
 _KUSTOMIZE = "kustomize.config.k8s.io"
@@ -41,6 +44,10 @@ _SOURCES = "source.toolkit.fluxcd.io"
 _IRRELEVANT_IN_CHARTS = ("ci", "tests", "crds")
 """The folders of a chart whose files create no workloads when it is installed."""
 _LOCKS = ("Chart.lock", "requirements.lock")
+_OF_TOOLS = ("artifacthub-repo.yml", "artifacthub-repo.yaml", "ct.yaml", ".yamllint", ".yamllint.yaml", SCHEMA)
+_FLEET = "fleet.yaml"
+_FILLED_SECRETS = ("ConfigMap", "Secret", "SealedSecret", "ExternalSecret")
+"""The kinds of objects from which releases take values, and of those that create them."""
 _RENDER = "`--render` renders it"
 _NO_LANGUAGE = "afflint does not read this language"
 
@@ -67,31 +74,46 @@ def evidence_of(changed: Iterable[ChangedFile], base: Side, head: Side) -> Evide
 
 
 def _of_outputs(base: Side, head: Side, known: Collection[str]) -> Evidence:
-    """Return what is not known of the releases in rendered output: those that differ, except for the known ones, and are not rendered."""
+    """Return what is not known of the objects in rendered output that differ, except for the known ones: releases and custom resources."""
     if base.renders is None or head.renders is None:
         return _COMPARED
-    before, after = base.renders.declaring_outputs(), head.renders.declaring_outputs()
+    before, after = base.renders.touched_outputs(), head.renders.touched_outputs()
     found = []
     for name in sorted(before.keys() & after.keys()):
         differences = object_differences(name, before[name], after[name]) if before[name] != after[name] else None
         for each in differences or ():
+            group, kind = group_of(each.data), kind_of(each.data)
             is_seen = base.has_rendered_object(each.title) and head.has_rendered_object(each.title)
-            if is_workload_source(group_of(each.data), kind_of(each.data)) and not is_seen and each.title not in known:
+            if each.title in known:
+                continue
+            if is_workload_source(group, kind) and not is_seen:
                 found.append(NotCompared(name, f"{each.title}, which it creates, is not rendered"))
+            elif is_custom(group) and identify(api_version_of(each.data), kind).kind is None:
+                custom = _of_custom(each, name)
+                differs = each.values and not custom.not_compared and custom is not _COMPARED
+                why = f"{each.title}: afflint does not know which pods its operator makes"
+                found += [NotCompared(name, why)] if differs else custom.not_compared
     return Evidence((), tuple(found))
 
 
 def _without_moves(changed: Iterable[ChangedFile]) -> list[ChangedFile]:
     """Return the files; one that only moved is compared with itself, under its new name."""
     files = list(changed)
-    gone = {each.before: each.path for each in files if each.after is None and each.before}
-    moved = {each.path: gone.pop(each.after) for each in files if each.before is None and each.after in gone}
+    gone = {each.before: each.path for each in files if each.after is None and each.before and _has_only_values(each)}
+    moved = {each.path: gone.pop(each.after) for each in files if each.before is None and each.after in gone and _has_only_values(each)}
     old = {*moved.values()}
     return [
         each._replace(before=each.after, moved_from=moved.get(each.path, "")) if each.path in moved else each
         for each in files
         if each.path not in old
     ]
+
+
+def _has_only_values(file: ChangedFile) -> bool:
+    name = os.path.basename(file.path)
+    return is_values_file(file.path) or (
+        name not in (*NAMES, CHART) and "templates" not in file.path.split("/") and holds_values(_both(file))
+    )
 
 
 def _together(parts: Iterable[Evidence]) -> Evidence:
@@ -118,8 +140,10 @@ class _Judge:
         if file.problem:
             return Evidence((), (NotCompared(shown, file.problem),))
         if all(side.has_rendered(file.path) for side in there):
+            if chart is not None and "templates" in file.path.split("/") and _makes_workloads(file) and not self._changes_output(file.path):
+                return Evidence((), (NotCompared(shown, "a template that changes nothing with the values that were rendered"),))
             return self._of_releases(file, shown, there)
-        if chart is not None:
+        if chart is not None and reader is None:
             of_chart = self._in_chart(file, shown, os.path.relpath(file.path, chart or os.curdir).split(os.sep))
             if of_chart is not None:
                 return of_chart
@@ -129,10 +153,13 @@ class _Judge:
             return Evidence((), (NotCompared(shown, _NO_LANGUAGE),)) if is_certain else _unless_irrelevant(file, shown, _NO_LANGUAGE)
         if name.endswith(PACKED):
             return Evidence((), (NotCompared(shown, f"a packed chart; {_RENDER}"),))
+        if name == _FLEET or name.startswith(".argocd-source"):
+            return Evidence((), (NotCompared(shown, "what a tool adds to the manifests beside it"),))
         why_read = "" if reader is None else f"{quoted(self._head.shown(reader))} reads it; {_RENDER}"
         if not name.endswith(SUFFIXES) and self._is_named(file.path):
             return Evidence((), (NotCompared(shown, f"an object of Argo CD or Flux may read it; {_RENDER}"),))
-        if not name.endswith(SUFFIXES) and os.path.basename(file.path) not in NAMES:
+        is_loaded = any(side.readers.is_loaded(file.path) for side in there)
+        if not (is_loaded or name.endswith(SUFFIXES) or os.path.basename(file.path) in NAMES):
             uses_it = any(side.readers.uses_objects or side.readers.takes_objects for side in there)
             return Evidence((), (NotCompared(shown, why_read),)) if why_read and uses_it and not is_document(name) else _COMPARED
         if os.path.basename(file.path) == CHART and not _has_other_dependencies(file):
@@ -144,9 +171,11 @@ class _Judge:
         name = inside[-1]
         if inside[0] in _IRRELEVANT_IN_CHARTS and not self._is_named(file.path):
             return _COMPARED
-        if inside[0] == "templates" and name.lower().endswith((*SUFFIXES, ".tpl")):
-            is_relevant = "tests" not in inside and _makes_workloads(file)
+        if inside[0] == "templates" and not is_document(name):
+            is_relevant = _makes_workloads(file) and b"helm.sh/hook: test" not in _both(file)
             return Evidence((), (NotCompared(shown, f"a template of a chart; {_RENDER}"),)) if is_relevant else _COMPARED
+        if name in _OF_TOOLS:
+            return _COMPARED
         if name in _LOCKS:
             return Evidence((), (NotCompared(shown, f"the versions of dependencies of a chart; {_RENDER}"),))
         if name == ".helmignore":
@@ -164,11 +193,15 @@ class _Judge:
         if reason_to_skip(name, file.after or file.before or b"").startswith("encrypted"):
             return Evidence((), (NotCompared(shown, "encrypted values"),)) if is_release or why_read else _COMPARED
         differences = self._differences(file, shown)
-        if file.is_compared and not all(os.path.isfile(os.path.join(side.root, file.path)) for side in there):
-            return Evidence((), (NotCompared(shown, "a link to a file that is not read"),))
+        has_objects = differences is None or any(kind_of(each.data) and api_version_of(each.data) for each in differences)
+        if file.is_compared and has_objects and not all(side.readers.is_checked(file.path) for side in there):
+            return Evidence((), (NotCompared(shown, why_read or "it is not among the files that are read"),))
         if differences is None:
             reason = "it cannot be read as YAML" if name.lower().endswith(SUFFIXES) and b"{{" not in _both(file) else "a template"
-            return _unless_irrelevant(file, shown, reason)
+            is_certain = is_release or why_read or name in (*NAMES, CHART)
+            if _without_comments(file.before or b"") == _without_comments(file.after or b""):
+                return _COMPARED
+            return Evidence((), (NotCompared(shown, reason),)) if is_certain else _unless_irrelevant(file, shown, reason)
         is_values = is_release or holds_values(_both(file))
         if file.moved_from and is_values:
             return Evidence((), (NotCompared(shown, f"values that were in {quoted(self._head.shown(file.moved_from))}"),))
@@ -204,18 +237,23 @@ class _Judge:
         for each in self._differences(file, shown) or ():
             is_release = is_workload_source(group_of(each.data), kind_of(each.data))
             is_source = group_of(each.data).startswith(_SOURCES) and lacks_some
-            if is_source or (is_release and not all(side.has_rendered_object(each.title) for side in there)):
+            if is_custom(group_of(each.data)) and not (is_release or is_source):
+                found.append(_of_custom(each, shown))
+            elif is_source or (is_release and not all(side.has_rendered_object(each.title) for side in there)):
                 found.append(_of_object(each, shown, _reason(file, there) or "its chart or folder is in another place", is_values=False))
             elif lacks_some and not kind_of(each.data) and any(side.readers.has_values(file.path) for side in there):
                 found.append(_of_object(each, shown, "", is_values=True))
         return _together(found)
 
+    def _changes_output(self, path: str) -> bool:
+        """Return whether the output of a root that reads a file differs between the sides."""
+        before, after = self._base.outputs_of(path), self._head.outputs_of(path)
+        return before != after
+
     def _is_source(self, difference: ObjectDifference) -> bool:
         """Return whether a release or a Kustomization of Flux may take values or variables from an object."""
         name = name_of(difference.data)
-        return kind_of(difference.data) in ("ConfigMap", "Secret") and any(
-            side.readers.names_object(name) for side in (self._base, self._head)
-        )
+        return kind_of(difference.data) in _FILLED_SECRETS and any(side.readers.names_object(name) for side in (self._base, self._head))
 
     def _is_named(self, path: str) -> bool:
         """Return whether a file has values by its name, or an object of Argo CD or Flux, a kustomization or a helmfile names it as one."""
@@ -241,9 +279,9 @@ def _of_object(difference: ObjectDifference, file: str, why: str, *, is_values: 
         if is_values:
             return unknown("values of a chart that is not rendered")
         return Evidence(values if any(not _is_count(each) for each in values) else ())
+    if is_values and kind in _FILLED_SECRETS:
+        return unknown(f"{difference.title} has values or variables of something that is not rendered")
     if kind in ("ConfigMap", "Secret"):
-        if is_values:
-            return unknown(f"{difference.title} has values or variables of something that is not rendered")
         if any(type(each) is str and _OF_WORKLOADS.search(each.encode("utf-8", "replace")) for each in map_at(data, "data").values()):
             return unknown(f"{difference.title} has manifests, and something may apply them")
         return Evidence(values)
@@ -251,6 +289,8 @@ def _of_object(difference: ObjectDifference, file: str, why: str, *, is_values: 
         return _COMPARED
     if group == _KUSTOMIZE:
         return unknown(f"a kustomization; {_RENDER}")
+    if api_version_of(data) == "builtin":
+        return unknown(f"the configuration of a plugin of kustomize; {_RENDER}")
     if group.startswith(_SOURCES):
         return Evidence((), (NotCompared(file, f"{difference.title} is the source of something that is not rendered"),))
     if is_workload_source(group, kind):
@@ -276,7 +316,8 @@ def _of_custom(difference: ObjectDifference, file: str) -> Evidence:
 def _has_other_dependencies(file: ChangedFile) -> bool:
     """Return whether a Chart.yaml names other charts than before; its version and its descriptions create no workloads."""
     before, after = [documents.read(each or b"", 0, 0) for each in (file.before, file.after)]
-    return list_at(before.data, "dependencies") != list_at(after.data, "dependencies")
+    fields = [(list_at(each.data, "dependencies"), text_at(each.data, "type")) for each in (before, after)]
+    return fields[0] != fields[1]
 
 
 def _makes_workloads(file: ChangedFile) -> bool:
@@ -296,12 +337,12 @@ def _makes_workloads(file: ChangedFile) -> bool:
             has_kind = True
             if not is_podless(group or "", value):
                 return True
-    return not has_kind or b"define" in text
+    return not has_kind or _INSERTED.search(text) is not None
 
 
 def _without_comments(text: bytes) -> list[bytes]:
     """Return the lines of a template without those that are empty, and without comments in which nothing is filled in."""
-    lines = (line.strip() for line in text.splitlines())
+    lines = (line.strip() for line in _COMMENT.sub(b"", text).splitlines())
     return [line for line in lines if line and not (line.startswith(b"#") and b"{{" not in line)]
 
 

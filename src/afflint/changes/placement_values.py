@@ -144,7 +144,9 @@ def _operations_of(document: Document) -> _Fields:
         if steps:
             value = each.get("value", text_at(each, "op"))
             counts = "value" in each and _is_placement(steps[-1], value)
-            _add(found, _Walked(document, value, (*steps,), (index, "value" if "value" in each else "op")), counts=counts)
+            repeated = sum(key[: len(steps)] == (*steps,) for key in found)
+            key = (*steps, repeated) if repeated else (*steps,)
+            _add(found, _Walked(document, value, key, (index, "value" if "value" in each else "op")), counts=counts)
     return found
 
 
@@ -187,7 +189,11 @@ def _fields_of(document: Document, data: dict[str, Any], base: Path) -> _Fields:
         elif type(here.value) is dict:
             waiting += [here.below(key, key, value) for key, value in here.value.items() if type(key) is str]
         elif type(here.value) is list:
-            waiting += [here.below(index, _identity(index, each), each) for index, each in enumerate(here.value)]
+            names = Counter[object]()
+            for index, each in enumerate(here.value):
+                identity = _identity(index, each)
+                names[identity] += 1
+                waiting.append(here.below(index, identity if names[identity] == 1 else (identity, names[identity]), each))
         else:
             texts = [*_documents_in(here)] if type(here.value) is str and "\n" in here.value else []
             waiting += [_Walked(each, each.data, (*here.key, _TextDocument(number)), ()) for number, each in enumerate(texts)]
@@ -202,7 +208,7 @@ def _documents_in(place: _Walked) -> Iterator[Document]:
 
 
 def _add(found: _Fields, place: _Walked, *, counts: bool) -> None:
-    if place.value not in (None, "", {}, []):
+    if counts or place.value not in (None, "", {}, []):
         found[place.key] = _FieldValue(place.value, place.document, place.path, counts)
 
 
@@ -222,7 +228,7 @@ def _is_placement(name: str, value: Any) -> bool:
     if lower.endswith(_REPLICAS):
         return type(value) in (int, list) or (type(value) is str and value.isdigit())
     # ``sessionAffinity: ClientIP``, and the affinity of requests in an Ingress.
-    return type(value) in (dict, list) or lower.endswith("preset")
+    return value is None or type(value) in (dict, list) or lower.endswith("preset")
 
 
 def _change(file: str, title: str, key: _FieldKey, was: _FieldValue | None, now: _FieldValue | None) -> ValueChange:

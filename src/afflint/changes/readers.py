@@ -16,17 +16,20 @@ from afflint.source.sources import CHART, LARGEST
 from afflint.yaml.prefilter import is_values_file
 
 _NAMING_OBJECTS = (b"valuesFrom", b"substituteFrom")
-_NAMING_VALUES = (b"valueFiles", b"valuesFile", b"releases:", b"generators:", b"fileParameters", *_NAMING_OBJECTS)
+_USES_OBJECTS = (b"replacements:", b"vars:")
+"""The fields with which a kustomization writes what a ConfigMap contains into other objects."""
+_OF_HELMFILES = (b"releases:", b"environments:", b"helmfiles:")
+_NAMING_VALUES = (b"valueFiles", b"valuesFile", b"ApplicationSet", b"fileParameters", *_OF_HELMFILES, *_NAMING_OBJECTS, *_USES_OBJECTS)
 """The fields that name files, ConfigMaps and Secrets with values."""
-_OBJECT_NAME = re.compile(rb"\bname: *[\"']?([\w.-]+)")
-_FILE_NAME = re.compile(rb"(?<![\w./*?${}-])(?:[\w./*?$-]|\{+[^{}\n]*\}+)+\.(?:ya?ml|json|gotmpl)\b")
+_OBJECT_NAME = re.compile(rb"\bname[\"']?: *[\"']?([\w.-]+)")
+_FILE_NAME = re.compile(rb"(?<![\w./*?$+{}-])(?:[\w./*?$+-]|\{+[^{}\n]*\}+)+\.(?:ya?ml|json|gotmpl)\b")
 """The name of a file, perhaps with variables. It begins at a place where no name continues, so that a long text is searched once."""
 _VARIABLE = re.compile(r"\$?\{+[^{}]*\}+|\*+")
 _PARAMETER_FILE = re.compile(rb"\bpath: *[\"']?([^\s\"',}]+)")
 _ANYTHING = "[^/]*"
 _MOST_VARIABLES = 3
-_USES_OBJECTS = (b"replacements:", b"vars:")
-"""The fields with which a kustomization writes what a ConfigMap contains into other objects."""
+_MOST_PATTERNS = 300
+_LONGEST_NAME = 500
 _READS_FILES = re.compile(rb"\.Files\b")
 
 
@@ -49,11 +52,27 @@ class Readers:
         self._charts: dict[str, str | None] = {}
         self._reading: dict[str, bool] = {}
 
+    def is_checked(self, path: str) -> bool:
+        """Return whether the file at a path is one of the compared files, so that its manifests are read."""
+        full = os.path.join(self._root, path)
+        return full in self._checked and os.path.isfile(full)
+
+    @cached_property
+    def _checked(self) -> frozenset[str]:
+        folders: dict[str, str] = {}
+        found = []
+        for path in self._paths():
+            folder, name = os.path.split(path)
+            if folder not in folders:
+                folders[folder] = os.path.realpath(folder)
+            found.append(os.path.join(folders[folder], name))
+        return frozenset(found)
+
     def is_read(self, path: str) -> bool:
         """Return whether a chart or a kustomization may read the file at a path below the root, whatever its name is."""
         chart = self.chart_around(path)
-        if chart is not None:
-            return not is_document(path) or self.reads_files(chart)
+        if chart is not None and (not is_document(path) or self.reads_files(chart)):
+            return True
         return self.kustomization_of(path) is not None or self.names_values(path)
 
     def chart_around(self, path: str) -> str | None:
@@ -61,12 +80,15 @@ class Readers:
         return self._chart_of(os.path.dirname(path))
 
     def _chart_of(self, folder: str) -> str | None:
-        if folder not in self._charts:
-            if os.path.isfile(os.path.join(self._root, folder, CHART)):
-                self._charts[folder] = folder
-            else:
-                self._charts[folder] = self._chart_of(os.path.dirname(folder)) if folder else None
-        return self._charts[folder]
+        above = [folder]
+        while above[-1] and above[-1] not in self._charts:
+            above.append(os.path.dirname(above[-1]))
+        found: str | None = None
+        for each in reversed(above):
+            if each not in self._charts:
+                self._charts[each] = each if os.path.isfile(os.path.join(self._root, each, CHART)) else found
+            found = self._charts[each]
+        return found
 
     def reads_files(self, chart: str) -> bool:
         """Return whether a template of a chart reads other files than values."""
@@ -82,7 +104,7 @@ class Readers:
         return None if found is None else found.kustomization
 
     def is_loaded(self, path: str) -> bool:
-        """Return whether a kustomization lists a file as a resource, a patch, or the configuration of a plugin."""
+        """Return whether a kustomization reads a file, other than as the content of a ConfigMap or Secret."""
         found = self._of_kustomizations.get(path)
         return found is not None and found.is_loaded
 
@@ -105,11 +127,11 @@ class Readers:
             if top is None or top.folder in seen:
                 continue
             for here in known.reached(top):
-                named, loaded = every.files_of(here), {os.path.normpath(each) for each in here.named}
-                for path in named.keys() | loaded if here.folder not in seen else ():
+                own = {here.file: None, **every.files_of(here)}
+                for path, key in own.items() if here.folder not in seen else ():
                     if is_inside(path, self._root):
                         below = path[start:].replace(os.sep, "/")
-                        found.setdefault(below, _Reading(top.file[start:], path in loaded, is_values_file(named.get(path, ""))))
+                        found.setdefault(below, _Reading(top.file[start:], key is None, is_values_file(key or "")))
                 seen.add(here.folder)
         return found
 
@@ -142,16 +164,21 @@ class Readers:
         takes_objects = False
         for path in self._paths():
             data = _content(path)
+            own = os.path.relpath(os.path.dirname(path), self._root).replace(os.sep, "/")
             takes_objects = takes_objects or any(word in data for word in _NAMING_OBJECTS)
             if any(word in data for word in _NAMING_VALUES):
                 names.update(each.decode("utf-8", "replace") for each in _OBJECT_NAME.findall(data))
                 named = _PARAMETER_FILE.findall(data) if b"fileParameters" in data else []
                 for found in (*_FILE_NAME.findall(data), *named):
-                    parts = _parts(found.decode("utf-8", "replace"))
+                    parts = _parts(found.decode("utf-8", "replace")) if len(found) < _LONGEST_NAME else []
                     if any(map(_VARIABLE.search, parts)):
-                        patterns["/".join(["", *map(_pattern, parts)]) + "$"] = None
+                        is_any = len(parts) == 1 and not _VARIABLE.sub("", parts[0]).rpartition(".")[0]
+                        start = f"^/{re.escape(own)}" if is_any and own != os.curdir else "^" if is_any else ""
+                        patterns[f"{start}{'/'.join(['', *map(_pattern, parts)])}$"] = None
                     elif parts:
                         names.add(parts[-1])
+        if len(patterns) > _MOST_PATTERNS:
+            patterns = {r"\.(?:ya?ml|json|gotmpl)$": None}  # Each file would be compared with each of them.
         return frozenset(names), re.compile("|".join(patterns)) if patterns else None, takes_objects
 
 

@@ -133,6 +133,10 @@ class Side:
         """Return whether a kustomization or chart that reads the file at a path cannot be rendered."""
         return self.renders is not None and self.renders.has_failed(self._real(path))
 
+    def outputs_of(self, path: str) -> list[tuple[str, str, bytes]]:
+        """Return the output of the kustomizations and charts that read the file at a path, with their tools and names."""
+        return [] if self.renders is None else self.renders.outputs_of(self._real(path))
+
     def left_out_of(self, path: str) -> list[str]:
         """Return what was left out of the kustomizations and charts that read the file at a path."""
         return [] if self.renders is None else self.renders.left_out_of(self._real(path))

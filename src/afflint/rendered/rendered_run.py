@@ -15,7 +15,6 @@ from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource,
 from afflint.findings.finding import NO_OBJECT, FileId, Finding, ObjectRef, Related, Span, sort_key
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
-from afflint.manifests.workload_sources import may_declare
 from afflint.rendering.builds import Build, BuildFailure, RenderOptions, render_roots
 from afflint.rendering.clusters import Root, clusters_of
 from afflint.rendering.flux_variables import VARIABLE
@@ -118,9 +117,13 @@ class RenderedRun:
         failed = any(each.declared_by == declared_by for each in self._rendered.failures)
         return not failed and any(each.declared_by == declared_by for each in self._builds.values())
 
-    def declaring_outputs(self) -> dict[str, bytes]:
-        """Return the output of the roots that have changed, by their names, of those with objects that create workloads."""
-        return {each.name: each.output for each in self._builds.values() if each.reads.is_touched and may_declare(each.output)}
+    def touched_outputs(self) -> dict[str, bytes]:
+        """Return the output of the roots that have changed, by their names."""
+        return {each.name: each.output for each in self._builds.values() if each.reads.is_touched}
+
+    def outputs_of(self, file: str) -> list[tuple[str, str, bytes]]:
+        """Return the output of the roots that read a file, with their tools and names."""
+        return sorted((each.tool, each.name, each.output) for each in self._builds.values() if each.reads.has(file))
 
     def reason_for(self, file: str) -> str:
         """Return why an object of Argo CD or Flux in a file, links resolved, was not rendered; "" if that is not known."""

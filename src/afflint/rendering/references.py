@@ -29,6 +29,7 @@ from afflint.yaml.json_text import json_text
 _LARGEST = 1 << 20
 _MOST_VALUES = 1_000_000
 _LONGEST_PATH = 4096
+_OF_CONTENTS = ("configMapGenerator", "secretGenerator")
 BASES = ("resources", "bases", "components")
 """The fields of a kustomization with other kustomizations."""
 PLUGINS = ("generators", "transformers", "validators")
@@ -301,13 +302,13 @@ class NamedFiles:
 
     def __init__(self, known: RootKustomizations) -> None:
         self._known = known
-        self._files: dict[str, dict[str, str]] = {}
+        self._files: dict[str, dict[str, str | None]] = {}
         self._charts: dict[str, set[str]] = {}
 
-    def files_of(self, here: Kustomization) -> Mapping[str, str]:
+    def files_of(self, here: Kustomization) -> Mapping[str, str | None]:
         """Return the paths that the texts of a kustomization may mean, whether something is there or not.
 
-        Each has the key under which a generator puts the file into its object; "" without one.
+        Each has the key under which a generator puts the file into a ConfigMap or Secret, "" without one; None for other files.
         """
         if here.folder not in self._files:
             self._search(here)
@@ -324,10 +325,13 @@ class NamedFiles:
         for data in _data_of(here, self._known.top_of(here.folder)):
             declared = kustomize_charts.declarations_in(data, here.folder).charts
             charts.update(os.path.realpath(each.folder) for each in declared if each.is_here)
-            for text in texts_of(data, _COPIED):
-                if len(text) < _LONGEST_PATH and "\n" not in text:
-                    key, is_key, path = text.partition("=")
-                    files.setdefault(os.path.normpath(os.path.join(here.folder, path if is_key else text)), key if is_key else "")
+            contents = {name: data[name] for name in _OF_CONTENTS if name in data}
+            for is_content, part in ((False, {name: value for name, value in data.items() if name not in contents}), (True, contents)):
+                for text in texts_of(part, _COPIED):
+                    if len(text) < _LONGEST_PATH and "\n" not in text:
+                        key, is_key, path = text.partition("=")
+                        real = os.path.normpath(os.path.join(here.folder, path if is_key else text))
+                        files.setdefault(real, None if not is_content else key if is_key else "")
 
 
 def _data_of(here: Kustomization, top: str) -> Iterator[Mapping[str, Any]]:
