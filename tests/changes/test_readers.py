@@ -1,5 +1,6 @@
 """What reads a file decides whether a change of it counts: a chart, a kustomization, an object of Argo CD or Flux."""
 
+import hashlib
 import os
 import subprocess
 from pathlib import Path
@@ -113,10 +114,60 @@ chartHome: ../
         (history.root / "web.yaml").symlink_to("web.0")
         assert effects(afflint, "--render") == [["replicas: 2 → 0"]]
         history.commit({})
-        assert known(report(afflint, "HEAD~1..HEAD")) == ("not known", [], [("web.yaml", "`kustomization.yaml` reads it; `--render` renders it")])
+        assert known(report(afflint, "HEAD~1..HEAD")) == (
+            "not known",
+            [],
+            [("web.yaml", "`kustomization.yaml` reads it; `--render` renders it")],
+        )
+
+    def test_a_patch_without_the_name_of_a_yaml_file(self, history: History, afflint: Afflint) -> None:
+        overlay = "resources: [../base]\npatches: [{path: size.patch, target: {kind: Deployment}}]\n"
+        patch = "- {op: replace, path: /spec/replicas, value: 3}\n"
+        history.commit({**BASE, "prod/kustomization.yaml": overlay, "prod/size.patch": patch})
+        history.write({"prod/size.patch": patch.replace("3", "4")})
+        assert known(report(afflint)) == ("changed", ["prod/size.patch:1  spec.replicas: 3 → 4"], [])
+
+    def test_two_operations_at_one_path(self, history: History, afflint: Afflint) -> None:
+        overlay = "resources: [../base]\npatches: [{path: patch.yaml, target: {kind: Deployment}}]\n"
+        patch = "".join(f"- {{op: add, path: /spec/template/spec/tolerations/-, value: {{key: {key}}}}}\n" for key in ("gpu", "spot"))
+        history.commit({**BASE, "prod/kustomization.yaml": overlay, "prod/patch.yaml": patch})
+        history.write({"prod/patch.yaml": patch.replace("gpu", "tpu")})
+        assert known(report(afflint))[2] == [("prod/patch.yaml", "`prod/kustomization.yaml` reads it; `--render` renders it")]
+
+    def test_a_custom_resource_that_is_rendered(self, history: History, afflint: Afflint) -> None:
+        database = "apiVersion: db.example.com/v1\nkind: Database\nmetadata: {name: a}\nspec: {plan: small}\n"
+        history.commit({"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": database})
+        history.write({"a.yaml": database.replace("small", "large")})
+        reason = "Database a: afflint does not know which pods its operator makes"
+        assert known(report(afflint, "--render")) == ("not known", [], [("a.yaml", reason)])
+
+    def test_a_kustomization_in_a_folder_of_tools(self, history: History, afflint: Afflint) -> None:
+        sizes = "resources: [web.yaml]\nreplicas: [{name: web, count: 2}]\n"
+        history.commit(
+            {"kustomization.yaml": "resources: [.github/k8s]\n", ".github/k8s/kustomization.yaml": sizes, ".github/k8s/web.yaml": WEB}
+        )
+        history.write({".github/k8s/kustomization.yaml": sizes.replace("count: 2", "count: 5")})
+        assert effects(afflint, "--render") == [["replicas: 2 → 5"]]
 
 
 class TestCharts:
+    def test_a_branch_that_other_values_switch_on(self, history: History, afflint: Afflint) -> None:
+        template = f"{WEB}{{{{ if .Values.ha }}}}# {{{{ .Values.ha }}}}\n{{{{ end }}}}"
+        history.commit({"web/Chart.yaml": CHART, "web/values.yaml": "ha: false\n", "web/values-prod.yaml": "ha: true\n"})
+        history.commit({"web/templates/web.yaml": template})
+        history.write({"web/templates/web.yaml": template.replace("# {{", "kind: {{")})
+        reason = "a template that changes nothing with the values that were rendered"
+        assert known(report(afflint, "--render")) == ("not known", [], [("web/templates/web.yaml", reason)])
+
+    @pytest.mark.skipif(os.name == "nt", reason="needs links")
+    def test_values_behind_a_link(self, history: History, afflint: Afflint) -> None:
+        (history.root / "web").mkdir()
+        (history.root / "web" / "values.yaml").symlink_to("../config/web.yaml")
+        files = {name: text for name, text in WEB_CHART.items() if "values" not in name}
+        history.commit({**files, "config/web.yaml": "replicaCount: 2\n"})
+        history.write({"config/web.yaml": "replicaCount: 3\n"})
+        assert effects(afflint, "--render") == [["replicas: 2 → 3"]]
+
     def test_a_packed_chart(self, history: History, afflint: Afflint, tmp_path: Path) -> None:
         def packed(replicas: int) -> bytes:
             (tmp_path / "sub" / "templates").mkdir(parents=True, exist_ok=True)
@@ -210,6 +261,52 @@ class TestNames:
         history.commit({"values-prod.yaml": b"\0GITCRYPT\0a", "other.yaml": b"\0GITCRYPT\0a"})
         history.write({"values-prod.yaml": b"\0GITCRYPT\0b", "other.yaml": b"\0GITCRYPT\0b"})
         assert known(report(afflint)) == ("not known", [], [("values-prod.yaml", "encrypted values")])
+
+    def test_empty_values(self, history: History, afflint: Afflint) -> None:
+        """They replace what the chart sets."""
+        history.commit({"values-prod.yaml": "a: 1\n"})
+        history.write({"values-prod.yaml": "a: 1\ntolerations: []\n"})
+        assert known(report(afflint)) == ("changed", ["values-prod.yaml:2  tolerations: new, []"], [])
+
+    def test_names_in_a_kustomization_with_variables(self, history: History, afflint: Afflint) -> None:
+        """The data of a dashboard are no values."""
+        kustomization = "configMapGenerator: [{name: d, files: [dash.json]}]\nvars: [{name: A, objref: {kind: ConfigMap, name: z}}]\n"
+        history.commit({"kustomization.yaml": kustomization, "dash.json": '{"panels": 1}'})
+        history.write({"dash.json": '{"panels": 2}'})
+        assert known(report(afflint)) == ("unchanged", [], [])
+
+    def test_what_argo_cd_adds_to_a_source(self, history: History, afflint: Afflint) -> None:
+        history.commit({".argocd-source-web.yaml": "kustomize: {images: [a]}\n"})
+        history.write({".argocd-source-web.yaml": "kustomize: {images: [b]}\n"})
+        assert known(report(afflint))[2] == [(".argocd-source-web.yaml", "what a tool adds to the manifests beside it")]
+
+
+class TestCheckouts:
+    """What Git writes into a work tree is not always what a commit has."""
+
+    def test_windows_line_ends(self, history: History, afflint: Afflint) -> None:
+        history.commit({"a.env": "A=1\n", "kustomization.yaml": "configMapGenerator: [{name: a, envs: [a.env]}]\nvars: []\n"})
+        history.write({"a.env": "A=1\r\n"})
+        assert known(report(afflint)) == ("unchanged", [], [])
+
+    def test_the_content_of_a_pointer(self, history: History, afflint: Afflint) -> None:
+        pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{hashlib.sha256(b'packed').hexdigest()}\nsize 6\n"
+        history.commit({"web/Chart.yaml": CHART, "web/charts/sub.tgz": pointer})
+        history.write({"web/charts/sub.tgz": b"packed"})
+        assert known(report(afflint)) == ("unchanged", [], [])
+
+    def test_a_tracked_file_that_git_ignores(self, history: History, afflint: Afflint) -> None:
+        history.commit({".gitignore": "build/\n", "build/web.yaml": WEB})
+        history.git("add", "--force", "build/web.yaml")
+        history.commit({})
+        assert known(report(afflint, "HEAD~1..HEAD"))[2] == [("build/web.yaml", "it is not among the files that are read")]
+
+    def test_a_path_with_a_thousand_folders(self, history: History, afflint: Afflint) -> None:
+        history.commit({"a.yaml": "a: 1\n"})
+        blob = history.git("rev-parse", "HEAD:a.yaml")
+        history.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{'a/' * 1200}x.env")
+        history.git("commit", "--quiet", "--message", "deep")
+        assert known(report(afflint, "HEAD~1..HEAD"))[0] == "unchanged"
 
 
 class TestObjects:

@@ -295,6 +295,8 @@ def _of_object(difference: ObjectDifference, file: str, why: str, *, is_values: 
         return Evidence((), (NotCompared(file, f"{difference.title} is the source of something that is not rendered"),))
     if is_workload_source(group, kind):
         return unknown(f"{difference.title} is not rendered: {why}" if why else f"{difference.title}; {_RENDER}")
+    if kind == "MutatingAdmissionPolicy":
+        return unknown(f"{difference.title} may change pods")
     identity = identify(api_version_of(data), kind)
     if identity.kind is None or not identity.kind.templates:
         return _of_custom(difference, file) if is_custom(group) and identity.kind is None else Evidence(values)

@@ -19,7 +19,7 @@ _NAMING_OBJECTS = (b"valuesFrom", b"substituteFrom")
 _USES_OBJECTS = (b"replacements:", b"vars:")
 """The fields with which a kustomization writes what a ConfigMap contains into other objects."""
 _OF_HELMFILES = (b"releases:", b"environments:", b"helmfiles:")
-_NAMING_VALUES = (b"valueFiles", b"valuesFile", b"ApplicationSet", b"fileParameters", *_OF_HELMFILES, *_NAMING_OBJECTS, *_USES_OBJECTS)
+_NAMING_VALUES = (b"valueFiles", b"valuesFile", b"ApplicationSet", b"fileParameters", *_OF_HELMFILES, *_NAMING_OBJECTS)
 """The fields that name files, ConfigMaps and Secrets with values."""
 _OBJECT_NAME = re.compile(rb"\bname[\"']?: *[\"']?([\w.-]+)")
 _FILE_NAME = re.compile(rb"(?<![\w./*?$+{}-])(?:[\w./*?$+-]|\{+[^{}\n]*\}+)+\.(?:ya?ml|json|gotmpl)\b")
@@ -166,8 +166,9 @@ class Readers:
             data = _content(path)
             own = os.path.relpath(os.path.dirname(path), self._root).replace(os.sep, "/")
             takes_objects = takes_objects or any(word in data for word in _NAMING_OBJECTS)
-            if any(word in data for word in _NAMING_VALUES):
+            if any(word in data for word in (*_NAMING_VALUES, *_USES_OBJECTS)):
                 names.update(each.decode("utf-8", "replace") for each in _OBJECT_NAME.findall(data))
+            if any(word in data for word in _NAMING_VALUES):
                 named = _PARAMETER_FILE.findall(data) if b"fileParameters" in data else []
                 for found in (*_FILE_NAME.findall(data), *named):
                     parts = _parts(found.decode("utf-8", "replace")) if len(found) < _LONGEST_NAME else []
