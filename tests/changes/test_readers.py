@@ -269,7 +269,7 @@ class TestNames:
         assert known(report(afflint)) == ("changed", ["values-prod.yaml:2  tolerations: new, []"], [])
 
     def test_names_in_a_kustomization_with_variables(self, history: History, afflint: Afflint) -> None:
-        """The data of a dashboard are no values."""
+        """A dashboard has no values."""
         kustomization = "configMapGenerator: [{name: d, files: [dash.json]}]\nvars: [{name: A, objref: {kind: ConfigMap, name: z}}]\n"
         history.commit({"kustomization.yaml": kustomization, "dash.json": '{"panels": 1}'})
         history.write({"dash.json": '{"panels": 2}'})
