@@ -147,6 +147,10 @@ class _Judge:
             of_chart = self._in_chart(file, shown, os.path.relpath(file.path, chart or os.curdir).split(os.sep))
             if of_chart is not None:
                 return of_chart
+        return self._by_name(file, shown, there, "" if reader is None else f"{quoted(self._head.shown(reader))} reads it; {_RENDER}")
+
+    def _by_name(self, file: ChangedFile, shown: str, there: list[Side], why_read: str) -> Evidence:
+        """Return what is known of a file that is not rendered, by its name and its readers; ``why_read``: a kustomization reads it."""
         name = os.path.basename(file.path).lower()
         if name.endswith(PROGRAMS):
             is_certain = not name.endswith((".tf", ".j2")) or (name.endswith(".tf") and _INFRASTRUCTURE.search(_both(file)))
@@ -155,7 +159,6 @@ class _Judge:
             return Evidence((), (NotCompared(shown, f"a packed chart; {_RENDER}"),))
         if name == _FLEET or name.startswith(".argocd-source"):
             return Evidence((), (NotCompared(shown, "what a tool adds to the manifests beside it"),))
-        why_read = "" if reader is None else f"{quoted(self._head.shown(reader))} reads it; {_RENDER}"
         if not name.endswith(SUFFIXES) and self._is_named(file.path):
             return Evidence((), (NotCompared(shown, f"an object of Argo CD or Flux may read it; {_RENDER}"),))
         is_loaded = any(side.readers.is_loaded(file.path) for side in there)
