@@ -104,6 +104,25 @@ def manifest(pod_source: PodSource) -> Object:
     return {"apiVersion": version, "kind": pod_source.kind, "metadata": metadata, "spec": spec}
 
 
+def drawn_objects(random: Random) -> list[Object]:
+    """The manifests of a cluster, whose pods request parts of its nodes: nodes, workloads, and budgets for some of them."""
+    nodes, workloads = drawn_cluster(random)
+    objects: list[Object] = [
+        {**each, "status": {"allocatable": {"cpu": f"{random.choice([2, 4])}", "memory": "16Gi", "pods": "20"}}} for each in nodes
+    ]
+    for made in map(manifest, workloads):
+        template = made["spec"]["template"]["spec"]
+        for holder in [template["domain"]] if "domain" in template else template["containers"]:
+            holder["resources"] = {"requests": {"cpu": random.choice(["100m", "1", "2"])}}
+        objects.append(made)
+        if random.random() < 0.3:
+            selector = {"matchLabels": {"app": made["metadata"]["name"]}}
+            metadata = {"name": made["metadata"]["name"], "namespace": made["metadata"]["namespace"]}
+            spec = {"selector": selector, "maxUnavailable": random.randint(0, 1)}
+            objects.append({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec})
+    return objects
+
+
 # --- orders ------------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,49 @@
+"""What `afflint place` answers about files that a test has in memory."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from afflint import config
+from afflint.pipeline.session import Session
+from afflint.placement.planner import DisruptionRequest, make_plan
+from afflint.report.place import json_report
+from afflint.simulation.inputs import PlaceInputs, inputs_of
+from afflint.source.sources import Source
+from cluster_objects import ZONE, Object
+
+
+class Answer:
+    """A plan, in the words of its JSON report."""
+
+    def __init__(self, report: dict[str, Any]) -> None:
+        self.report = report
+        self.placed = {
+            each["key"]: {replica["pod"]: replica["node"] for replica in each["replicas"] if replica["node"] is not None}
+            for each in report["workloads"]
+        }
+        self.pending = {each["key"]: sum(replica["node"] is None for replica in each["replicas"]) for each in report["workloads"]}
+        self.outcomes = {(each["action"], each["what"]): each["outcomes"] for each in report["losses"]}
+        """The outcome for each workload by disruption."""
+
+
+class Plans:
+    """Makes plans of files in a folder, each with the failure of every node and zone and the drain of every node."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def inputs(self, files: Mapping[str, bytes]) -> PlaceInputs:
+        sources = [Source(name, str(self.folder / name), data) for name, data in files.items()]
+        return inputs_of(Session(config.default()), sources)
+
+    def of(self, files: Mapping[str, bytes]) -> Answer:
+        given = self.inputs(files).simulation_input
+        names = sorted(node.name for node in given.nodes)
+        zones = sorted({f"{ZONE}={node.labels[ZONE]}" for node in given.nodes if ZONE in node.labels})
+        plan = make_plan(given.inventory, given.pod_sources, asked=DisruptionRequest([*zones, *names], names), budgets=given.budgets)
+        return Answer(json.loads("".join(json_report.render(plan))))
+
+    def of_objects(self, objects: Sequence[Object]) -> Answer:
+        return self.of({"all.json": json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}).encode()})
