@@ -8,10 +8,20 @@ from typing import Any
 from afflint import config
 from afflint.pipeline.session import Session
 from afflint.placement.planner import DisruptionRequest, make_plan
+from afflint.placement.schedule import build_schedule
 from afflint.report.place import json_report
 from afflint.simulation.inputs import PlaceInputs, inputs_of
 from afflint.source.sources import Source
 from cluster_objects import ZONE, Object
+from workload_objects import create_pods
+
+
+def as_list(objects: Sequence[Object]) -> Object:
+    return {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+
+
+def as_json(objects: Sequence[Object]) -> bytes:
+    return json.dumps(as_list(objects), indent=1).encode()
 
 
 class Answer:
@@ -24,6 +34,10 @@ class Answer:
             for each in report["workloads"]
         }
         self.pending = {each["key"]: sum(replica["node"] is None for replica in each["replicas"]) for each in report["workloads"]}
+        self.feasible = {
+            each["key"]: {verdict["node"] for verdict in each["verdicts"] if verdict["feasible"]} for each in report["workloads"]
+        }
+        """The nodes that accept the first replica of each workload."""
         self.outcomes = {(each["action"], each["what"]): each["outcomes"] for each in report["losses"]}
         """The outcome for each workload by disruption."""
 
@@ -46,4 +60,15 @@ class Plans:
         return Answer(json.loads("".join(json_report.render(plan))))
 
     def of_objects(self, objects: Sequence[Object]) -> Answer:
-        return self.of({"all.json": json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}).encode()})
+        return self.of({"all.json": as_json(objects)})
+
+    def pods_of(self, answer: Answer, objects: Sequence[Object]) -> list[Object]:
+        """The pods of an answer, running on the nodes that it names, as a cluster stores them."""
+        given = self.inputs({"all.json": as_json(objects)}).simulation_input
+        empty = build_schedule(given.inventory, given.pod_sources).before
+        pods = [(answer.placed[each.key], pod) for each in given.pod_sources for pod in create_pods(each, empty)]
+        return [
+            {**pod, "spec": {**pod["spec"], "nodeName": nodes[pod["metadata"]["name"]]}, "status": {"phase": "Running"}}
+            for nodes, pod in pods
+            if pod["metadata"]["name"] in nodes
+        ]

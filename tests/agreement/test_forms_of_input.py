@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from plans import Plans
+from plans import Plans, as_json, as_list
 from ruamel.yaml import YAML
 from ruamel.yaml.representer import SafeRepresenter
 
@@ -41,10 +41,6 @@ def written(*values: Any) -> bytes:
     return text.getvalue()
 
 
-def as_list(objects: list[Object]) -> Object:
-    return {"apiVersion": "v1", "kind": "List", "items": objects}
-
-
 def shared(value: Any, known: dict[str, Any]) -> Any:
     """The value with one object for all maps and lists in it that are equal."""
     if isinstance(value, dict):
@@ -68,7 +64,7 @@ def workloads_first(objects: list[Object]) -> list[Object]:
 
 FORMS: dict[str, Callable[[list[Object]], dict[str, bytes]]] = {
     "a List": lambda objects: {"all.yaml": written(as_list(objects))},
-    "JSON": lambda objects: {"all.json": json.dumps(as_list(objects), indent=1).encode()},
+    "JSON": lambda objects: {"all.json": as_json(objects)},
     "a file for each": lambda objects: {f"{number:02}.yaml": written(each) for number, each in enumerate(objects)},
     "aliases": lambda objects: {"all.yaml": written(*[shared(each, {}) for each in objects])},
     "workloads first": lambda objects: {"all.yaml": written(*workloads_first(objects))},
