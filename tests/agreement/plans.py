@@ -54,9 +54,9 @@ class Plans:
 
     def of(self, files: Mapping[str, bytes]) -> Answer:
         given = self.inputs(files).simulation_input
-        names = sorted(node.name for node in given.nodes)
-        zones = sorted({f"{ZONE}={node.labels[ZONE]}" for node in given.nodes if ZONE in node.labels})
-        plan = make_plan(given.inventory, given.pod_sources, asked=DisruptionRequest([*zones, *names], names), budgets=given.budgets)
+        zones = ["each:zone"] if any(ZONE in node.labels for node in given.nodes) else []
+        asked = DisruptionRequest(["each:node", *zones], ["each:node"])
+        plan = make_plan(given.inventory, given.pod_sources, asked=asked, budgets=given.budgets)
         return Answer(json.loads("".join(json_report.render(plan))))
 
     def of_objects(self, objects: Sequence[Object]) -> Answer:
