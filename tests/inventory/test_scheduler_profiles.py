@@ -232,3 +232,36 @@ status: {phase: Running}
         pods = ("--pods", str(tmp_path / "pods.yml"), "--drain", "n1")
         _, plan = place(afflint, tmp_path, f"{workload(VOLCANO, replicas=2)}---\n{budget}", *pods)
         assert (plan["losses"][0]["result"], plan["losses"][0]["unjudged"]) == ("ends", 2)
+
+    def test_why_says_that_they_are_not_evaluated_and_names_no_remedy(self, afflint: Afflint, tmp_path: Path) -> None:
+        """All replicas run, and none of their failures is simulated."""
+        (tmp_path / "nodes.yaml").write_text(f"nodes:\n{NODES}")
+        (tmp_path / "web.yaml").write_text(workload(VOLCANO, replicas=1))
+        (tmp_path / "pods.yml").write_text(self.PODS)
+        asked = ("why", "web", str(tmp_path / "web.yaml"), "--nodes", str(tmp_path / "nodes.yaml"))
+        for pods, counted, running in (((), "its pod is not evaluated.", 0), (("--pods", str(tmp_path / "pods.yml")), "its pod runs.", 1)):
+            done = afflint(*asked, *pods)
+            assert (done.code, counted in " ".join(done.out.split())) == (1, True)
+            assert "Why it is not evaluated\n  the configuration of the scheduler volcano is not known\n" in done.out
+            assert "What would help" not in done.out
+            found = json.loads(afflint(*asked, *pods, "--format", "json").out)
+            assert (found["running"], found["survives"], found["failures"]) == (running, False, [])
+            assert found["why"] == "the configuration of the scheduler volcano is not known"
+
+    def test_a_disruption_without_evaluated_workloads_is_not_evaluated(self, afflint: Afflint, tmp_path: Path) -> None:
+        """Also on a node where none of them runs; pods of an unknown scheduler may move there."""
+        (tmp_path / "pods.yml").write_text(self.PODS)
+        pods = ("--pods", str(tmp_path / "pods.yml"), "--drain", "n2")
+        code, plan = place(afflint, tmp_path, workload(VOLCANO, replicas=1), *pods)
+        assert (code, plan["losses"][0]["worst"], plan["losses"][0]["unjudgedPods"]) == (1, "unjudged", [])
+        text = afflint("place", str(tmp_path / "web.yaml"), "--nodes", str(tmp_path / "nodes.yaml"), *pods).out
+        assert "node n2  not evaluated  no replica runs there\n" in text
+        assert text.endswith("1 drain: 1 is not evaluated.\n")
+        many = afflint("place", str(tmp_path / "web.yaml"), "--nodes", str(tmp_path / "nodes.yaml"), *pods[:2], "--drain", "each:node").out
+        assert "survive" not in many
+
+    def test_why_names_other_workloads_that_are_not_evaluated(self, afflint: Afflint, tmp_path: Path) -> None:
+        (tmp_path / "nodes.yaml").write_text(f"nodes:\n{NODES}")
+        (tmp_path / "web.yaml").write_text(f"{workload(VOLCANO)}---\n{workload(name='api', replicas=1)}")
+        done = afflint("why", "api", str(tmp_path / "web.yaml"), "--nodes", str(tmp_path / "nodes.yaml"))
+        assert "another workload is not evaluated: Deployment shop/web\n" in done.out

@@ -292,7 +292,8 @@ def _placed(args: PlaceOptions, cluster: Cluster | None) -> _Placed:
         notify(f"afflint: {visible(problems[0])}{more}")
     unplaced = any(replica.node is None or replica.why for workload in plan.workloads for replica in workload.replicas)
     unfinished = any(rollout.result in ("blocked", "may-block", "unjudged") for rollout in plan.rollouts)
-    disrupted = any(loss.blocked or loss.unevaluated or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
+    unknown = any(loss.unevaluated or not loss.evaluates for loss in plan.losses)
+    disrupted = unknown or any(loss.blocked or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     stopped = not (all(each.is_harmless for each in plan.upgrades) and all(each.is_harmless for each in plan.descheduling))
     fails = unplaced or disrupted or stopped or unfinished or problems
     return _Placed(selected(plan, args.only) if args.only else plan, bool(fails))

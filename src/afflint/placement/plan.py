@@ -329,6 +329,8 @@ class DisruptionEffect(NamedTuple):
     """What happens, in order."""
     shared: tuple[SharedNode, ...] = ()
     """The nodes that replicas share afterwards, though they ran on different nodes before."""
+    evaluates: bool = True
+    """Whether it is known of any workload where its pods are scheduled."""
 
     @property
     def drained(self) -> frozenset[str]:
@@ -563,8 +565,7 @@ def unevaluated_words(pods: Sequence[str], unjudged: Container[str] = ()) -> str
         which = "the object that controls it is" if len(uncontrolled) == 1 else "the objects that control them are"
         parts.append(_not_evaluated(uncontrolled, f"{which} missing or invalid"))
     if elsewhere:
-        which = "its scheduler places it" if len(elsewhere) == 1 else "their schedulers place them"
-        parts.append(_not_evaluated(elsewhere, f"it is unknown how {which}"))
+        parts.append(_not_evaluated(elsewhere, f"it is unknown where {'it is' if len(elsewhere) == 1 else 'they are'} scheduled again"))
     return "; ".join(parts)
 
 

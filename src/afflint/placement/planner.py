@@ -185,7 +185,9 @@ class _Simulations:
             return ()
         by_key = {each.key: each for each in workloads}
         unknown_volumes = frozenset(each.key for each in workloads if each.volumes)
-        found = (_with_limitations(each, self.evictions.schedule_index, unknown_volumes) for each in self._simulated())
+        evaluates = not workloads or not all(each.unjudged for each in workloads)
+        simulated = (each._replace(evaluates=evaluates) for each in self._simulated())
+        found = (_with_limitations(each, self.evictions.schedule_index, unknown_volumes) for each in simulated)
         return tuple([with_shared_nodes(with_applications(each, grouped, by_key), grouped, by_key, grows=grows) for each in found])
 
     def _simulated(self) -> Iterator[DisruptionEffect]:
@@ -267,7 +269,7 @@ def _with_limitations(loss: DisruptionEffect, schedule_index: ScheduleIndex, bou
     unevaluated = [f"{namespace}/{pod}" for namespace, pod in left_out]
     unjudged = frozenset([f"{namespace}/{pod}" for namespace, pod in left_out if (namespace, pod) in schedule_index.unjudged])
     moved = dict.fromkeys(move.workload for move in loss.moves if move.target is not None and move.workload in bound_by_volumes)
-    removed = loss.removed and _with_limitations(loss.removed, schedule_index, bound_by_volumes)
+    removed = loss.removed and _with_limitations(loss.removed._replace(evaluates=loss.evaluates), schedule_index, bound_by_volumes)
     return loss._replace(unevaluated=tuple(unevaluated), volumes=tuple(moved), removed=removed, unjudged=unjudged)
 
 

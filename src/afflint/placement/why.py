@@ -36,7 +36,7 @@ class Explanation(NamedTuple):
     """Whether a workload runs, why its ``pending`` pods do not, which failures it does not survive, and what helps.
 
     ``pod`` is the pod that was asked for and ``node`` its node; empty for a workload. ``reasons`` are those of the first Pending pod, and
-    ``why`` is why it does not run if no node rejects it.
+    ``why`` is why it does not run if no node rejects it, or why it is not evaluated.
     """
 
     workload: WorkloadPlan
@@ -138,14 +138,21 @@ def explain(plan: Plan, plan_input: PlanInput, pod: str = "", *, decidable: bool
         running,
         tuple([each.name for each in waiting]),
         tuple(reasons(schedule, placed, first)) if first is not None else (),
-        workload.error or (other_reason(placed, first) if first is not None else "") or ("" if runs else workload.unjudged),
+        workload.error or (other_reason(placed, first) if first is not None else "") or workload.unjudged,
         tuple(needs(placed.template)) if placed.template is not None else (),
         failure_effects(schedule, placed) if runs and replicas and not placed.unjudged else Failures(),
         find_remedies(plan_input, schedule) if placed.pods and judged else Remedies(),
-        (*workload.notes, *plan.notes),
+        (*workload.notes, *_not_evaluated(plan, workload), *plan.notes),
         plan.coverage,
         plan.also_read,
     )
+
+
+def _not_evaluated(plan: Plan, workload: WorkloadPlan) -> list[str]:
+    """Return a note if there are other workloads whose pods the simulation does not schedule."""
+    others = [each.key for each in plan.workloads if each.unjudged and each is not workload]
+    noun = "another workload" if len(others) == 1 else f"{len(others)} other workloads"
+    return [f"{noun} {'is' if len(others) == 1 else 'are'} not evaluated: {summarize_names(others)}"] if others else []
 
 
 def _first(waiting: Sequence[Pod], pod: str) -> Pod | None:

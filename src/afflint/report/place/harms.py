@@ -102,6 +102,8 @@ def _outcomes(loss: DisruptionEffect, view: PlaceView) -> Iterator[tuple[str, st
             yield effect.outcome, view.name(effect.workload), harm_words(effect, view), (running, _patterns(effect, view))
     if loss.unevaluated:
         yield "unjudged", visible(loss.unevaluated[0]), visible(unevaluated_words(loss.unevaluated, loss.unjudged)), ()
+    elif not loss.evaluates:
+        yield "unjudged", "", "no workload is evaluated", ()
 
 
 def _patterns(effect: Effect, view: PlaceView) -> frozenset[str]:

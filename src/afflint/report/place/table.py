@@ -392,7 +392,7 @@ def _surviving(loss: DisruptionEffect, view: PlaceView) -> Iterator[tuple[Cell, 
     members = {key: each.outcome for each in loss.applications for key in each.workloads}
     moved = [effect for effect in affected if members.get(effect.workload, effect.outcome) == "survives"]
     if moved or not (affected or loss.blocked or loss.unevaluated):
-        yield _state("survives"), Cell(_survival_words(moved, loss, view))
+        yield _state("survives" if loss.evaluates else "unjudged"), Cell(_survival_words(moved, loss, view))
     for each in loss.preempted[:LISTED]:
         yield Cell(""), Cell(visible(f"{each.pod} {words.preempted_words(each)} on {each.node}"))
     if len(loss.preempted) > LISTED:

@@ -338,7 +338,7 @@ def worst(loss: DisruptionEffect, found: Collection[Outcome] | None = None) -> V
     """Return the worst outcome of any application in a disruption, or of those that are ``found``."""
     known = outcomes(loss) if found is None else found
     harm = next((outcome for outcome in OUTCOMES[:3] if outcome in known), None)
-    return harm or ("unjudged" if loss.unevaluated else "survives")
+    return harm or ("unjudged" if loss.unevaluated or not loss.evaluates else "survives")
 
 
 def is_harmless(loss: DisruptionEffect) -> bool:

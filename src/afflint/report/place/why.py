@@ -37,14 +37,14 @@ def render(explanation: Explanation, *, color: bool, width: int) -> Iterator[str
 def _sections(explanation: Explanation) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield each title with its lines: the beginning of a line, below which its other lines are indented, and its text."""
     yield headline(explanation), []
-    if not explanation.runs:
+    if not explanation.runs or explanation.workload.unjudged:
         why = [explanation.why] if explanation.why else []
         yield _why_title(explanation), _plain([*why, *[rejection_words(each) for each in explanation.reasons]])
     if explanation.runs and explanation.replicas:
         if explanation.needs:
             yield "It needs", _plain(explanation.needs)
         yield from _failures(explanation)
-    if not explanation.survives and explanation.replicas:
+    if not (explanation.survives or explanation.workload.unjudged) and explanation.replicas:
         yield "What would help", list(remedy_lines(explanation))
 
 
@@ -60,10 +60,12 @@ def headline(explanation: Explanation) -> str:
     if explanation.replicas == 0:
         return f"{workload.key}{place} requests no pods."
     if explanation.replicas == 1:
-        counted = "its pod runs" if explanation.running else "its pod does not run"
+        counted = f"its pod {'runs' if explanation.running else 'is not evaluated' if workload.unjudged else 'does not run'}"
     else:
         run = "runs" if explanation.running == 1 else "run"
         counted = f"{explanation.running} of {explanation.replicas} {pods} {run}"
+        if workload.unjudged and explanation.pending:
+            counted += f", {len(explanation.pending)} {'is' if len(explanation.pending) == 1 else 'are'} not evaluated"
     asked = ""
     if explanation.node:
         asked = f" {explanation.pod} runs on {explanation.node}."
@@ -73,6 +75,8 @@ def headline(explanation: Explanation) -> str:
 
 
 def _why_title(explanation: Explanation) -> str:
+    if explanation.workload.unjudged:
+        return "Why it is not evaluated"
     if not explanation.running and not explanation.pod:
         return "Why it does not run" if explanation.replicas == 1 else "Why they do not run"
     pending = list_some(explanation.pending, _PODS)
@@ -135,8 +139,6 @@ def _end(explanation: Explanation, remedies: Remedies) -> Iterator[str]:
         return
     elif explanation.runs and all(each.survived or each.passing for each in explanation.failures.effects):
         yield "the recovery or the removal of the failed nodes: its controller replaces no pod before that"
-    elif explanation.workload.unjudged:
-        yield "afflint does not know how the scheduler of these pods places them, so it tries no change"
     elif remedies.tried:
         yield "no single change helps" + (", and no pair of changes" if remedies.pairs else "")
     else:
