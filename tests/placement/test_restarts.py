@@ -86,30 +86,64 @@ def test_what_violates_a_rule_is_reported_as_that_only() -> None:
     assert ([each.pod for each in found.violations], found.restarts) == (["web-1"], ())
 
 
-def pair(on: str) -> list[Object]:
+def pair(number: int, on: str) -> list[Object]:
     """A proxy that prefers plain nodes, and an appliance that must run beside it and prefers them as well."""
-    proxy = {**PLAIN, **apart(term(ZONE, app("proxy")))}
-    appliance = {**PLAIN, **together(term(HOST, app("proxy"))), **apart(term(ZONE, app("appliance")))}
-    return [running("proxy-1", on, affinity=proxy), running("appliance-1", on, affinity=appliance)]
+    proxy = {**PLAIN, **apart(term(ZONE, {"matchLabels": {"role": "proxy"}}))}
+    appliance = {
+        **PLAIN,
+        **together(term(HOST, {"matchLabels": {"role": "proxy"}})),
+        **apart(term(ZONE, {"matchLabels": {"role": "appliance"}})),
+    }
+    pods = [running(f"{role}{number}-0", on, affinity=each) for role, each in (("proxy", proxy), ("appliance", appliance))]
+    for each, role in zip(pods, ("proxy", "appliance"), strict=True):
+        each["metadata"]["labels"]["role"] = role
+    return pods
 
 
 def test_two_that_must_share_a_node_come_home_only_together() -> None:
-    """After a drain and an uncordon, both are on the fast node; each one alone would stay with the other."""
-    others = [
-        running(f"{name}-{number}", on, affinity=each["spec"]["affinity"])
-        for number, on in ((2, "worker-3"), (3, "worker-5"))
-        for name, each in zip(("proxy", "appliance"), pair(on), strict=True)
-    ]
-    found = plan(*pair("worker-2"), *others, nodes=three_zones())
-    assert [(each.pod, each.others, each.targets) for each in found.restarts] == [("proxy-1", ("appliance-1",), ("worker-1",))]
-    text = "deleted together with appliance-1, both would run on worker-1 in this schedule (satisfied weight 10 of 10, here 0)"
+    """After a drain and an uncordon, both are on the fast node; each one alone would stay with the other, or leave it behind."""
+    others = [*pair(2, "worker-3"), *pair(3, "worker-5")]
+    found = plan(*pair(1, "worker-2"), *others, nodes=three_zones())
+    assert [(each.pod, each.others, each.targets) for each in found.restarts] == [("appliance1-0", ("proxy1-0",), ("worker-1",))]
+    text = "stopped before either starts again, it and proxy1-0 would run on worker-1 in this schedule (satisfied weight 10 of 10, here 0)"
     assert restart_words(found.restarts[0]) == text
-    assert restarts(*pair("worker-1"), *others, nodes=three_zones()) == []
+    assert restarts(*pair(1, "worker-1"), *others, nodes=three_zones()) == []
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+def test_pods_that_must_share_a_node_are_stopped_together_in_any_order_of_documents(kind: str) -> None:
+    web, db = running("web-0", "n1", kind, affinity=together(term(HOST, app("db")))), running("db-0", "n1", kind, affinity=LIKES_SSD)
+    assert restarts(web, db) == restarts(db, web) == [("db-0", ("web-0",), ("n2",))]
+
+
+def test_no_restart_leaves_a_pod_behind_that_requires_another() -> None:
+    """The web pod requires the database on its node; it may be alone, in the group, or one of several replicas that cannot be stopped."""
+    beside = together(term(HOST, app("db")))
+    db = running("db-0", "n1", affinity=LIKES_SSD)
+    pinned = running("web-0", "n1", affinity=beside, nodeSelector={HOST: "n1"})
+    assert restarts(db, pinned) == []
+    several = [running(f"web-{number}", "n1", affinity={**LIKES_SSD, **beside}) for number in range(2)]
+    assert restarts(db, *several) == restarts(*several, db) == []
+    cache, web = (running(f"{name}-0", "n1", affinity={**LIKES_SSD, **beside}) for name in ("cache", "web"))
+    assert restarts(web, cache, db) == restarts(db, cache, web) == [("cache-0", ("db-0", "web-0"), ("n2",))]
+
+
+def test_a_pod_that_is_still_being_deleted_counts_for_the_one_that_replaces_it() -> None:
+    """A ReplicaSet creates the new pod while the old one ends, and the old one attracts it; a StatefulSet waits."""
+    beside_itself = {**LIKES_SSD, **together(term(HOST, app("web")))}
+    assert restarts(running("web-0", "n1", "ReplicaSet", affinity=beside_itself)) == []
+    assert restarts(running("web-0", "n1", "StatefulSet", affinity=beside_itself)) == [("web-0", (), ("n2",))]
+
+
+def test_a_pod_may_leave_one_that_requires_it_only_in_its_zone() -> None:
+    nodes = [node(f"n{number}", {HOST: f"n{number}", ZONE: "a", **disk}) for number, disk in ((1, {}), (2, {"disk": "ssd"}))]
+    web = running("web-0", "n1", affinity=together(term(ZONE, app("db"))))
+    assert restarts(web, running("db-0", "n1", affinity=LIKES_SSD), nodes=nodes) == [("db-0", (), ("n2",))]
 
 
 def test_the_reports_list_them_and_a_selection_shows_only_its_own() -> None:
     found = plan(running("web-1", "n1", affinity=LIKES_SSD), running("api-1", "n1", affinity=LIKES_SSD))
     lines = table(found).splitlines()
-    at = lines.index("2 running pods would run on preferred nodes after a restart (preferences apply when a pod is scheduled)")
+    at = lines.index("2 running pods would run on preferred nodes after a restart, each alone (preferences apply when a pod is scheduled)")
     assert [line.split()[:3] for line in lines[at + 1 :: 2][:2]] == [["shop/web", "web-1", "n1"], ["shop/api", "api-1", "n1"]]
     assert [each.pod for each in selected(found, ["api"]).restarts] == ["api-1"]

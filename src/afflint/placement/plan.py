@@ -183,8 +183,9 @@ class Violation(NamedTuple):
 
 
 class PreferredRestart(NamedTuple):
-    """A running pod that a restart, of it or of it and ``others`` together, would bring to one of the ``targets``, which it prefers.
+    """A running pod that a restart would bring to one of the ``targets``, which it prefers.
 
+    It is a restart of this pod alone, or of it and ``others`` if all of them have stopped before one starts again.
     ``now`` is the weight of its node preferences that its node satisfies, ``then`` the least that a target does, ``possible`` that of all.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import permutations
 
 from afflint.kube.selectors import Malformed
@@ -19,7 +19,8 @@ def preferred_restarts(schedule: Schedule, violating: Container[tuple[str, str]]
     """Yield the running pods that would run on nodes that satisfy more of their node preferences if they were restarted.
 
     Where a restart of the pod alone does not help, the pods on its node that must run with it, or it with them, are restarted, too.
-    ``violating`` are pods that other reports name: workload key and name.
+    A restart after which another pod runs without one that it requires is left out. ``violating`` are pods that other reports name:
+    workload key and name.
     """
     restarts = _RestartTrials(schedule)
     done: set[PodKey] = set()
@@ -41,38 +42,52 @@ def _preferences(pod: Pod) -> tuple[Preference, ...]:
     return () if pod.preferences is None or isinstance(pod.preferences, Malformed) else pod.preferences
 
 
+_Result = tuple[PreferredRestart, list[PodKey]]
+
+
 class _RestartTrials:
     """The running pods of a schedule, and where restarts would bring them with all other pods in place."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.cluster = schedule.cluster.copy()
-        self.owners = {each: placed.pod_source.key for placed in schedule.workloads if _can_restart(placed) for each in placed.stays}
+        restartable = [placed for placed in schedule.workloads if _can_restart(placed)]
+        self.owners = {each: placed.pod_source.key for placed in restartable for each in placed.stays}
+        at_once = [placed for placed in restartable if placed.pod_source.pod_replacement.replaced == "deleted"]
+        self._at_once = {each for placed in at_once for each in placed.stays}
+        self._single = {each for placed in restartable if len(placed.pods) == 1 for each in placed.stays}
         self._on_node = self.cluster.pods_by_node() if self.owners else {}
+        self._requiring = [(pod, node) for node, pods in self._on_node.items() for pod in pods if parsed_terms(pod.affinity)]
         self._known: dict[object, tuple[str, ...]] = {}
 
     def weights(self, pod: Pod) -> list[int]:
         """Return the sum of the weights of a pod's preferences that each node satisfies."""
         return self.cluster.met_weights(_preferences(pod))
 
-    def alone(self, pod: Pod) -> tuple[PreferredRestart, list[PodKey]] | None:
+    def alone(self, pod: Pod) -> _Result | None:
         """Return the result of restarting a pod, if all nodes with the best score then satisfy more of its preferences."""
         node = self._unsatisfied_on(pod)
         if node is None:
             return None
         asked = scheduling_key(pod), node
         if asked not in self._known:
+            # A ReplicaSet replaces a pod that is still being deleted: this pod may count, or be gone.
+            targets = dict.fromkeys(self.cluster.best_nodes(pod) if pod.key in self._at_once else [])
             self.cluster.unbind(pod)
-            self._known[asked] = tuple(self.cluster.best_nodes(pod))
+            targets.update(dict.fromkeys(self.cluster.best_nodes(pod)))
             self.cluster.bind(pod, node)
+            self._known[asked] = () if self._leaves_behind([pod], node, targets) else tuple(targets)
         return self._result([pod], node, self._known[asked])
 
-    def together(self, pod: Pod) -> tuple[PreferredRestart, list[PodKey]] | None:
-        """Return the result of restarting a pod with those that must run with it, if in each order all get the same, better node."""
+    def together(self, pod: Pod) -> _Result | None:
+        """Return the result of restarting a pod with those that must run with it, if in each order all get the same, better node.
+
+        All of them have to be gone before one is scheduled again: a user can stop a workload of one pod, but not some pods of others.
+        """
         node = self._unsatisfied_on(pod)
-        tied = [other for other in self._on_node[node] if other.key != pod.key and self._is_tied(pod, other)] if node is not None else []
-        if node is None or not 0 < len(tied) < _MOST_TOGETHER or any(each.key not in self.owners for each in tied):
+        group = self._tied(pod, node) if node is not None else []
+        if node is None or not 1 < len(group) <= _MOST_TOGETHER or not self._single.issuperset([each.key for each in group]):
             return None
-        group, targets = [pod, *tied], set[str | None]()
+        targets = set[str | None]()
         for order in permutations(group):
             for each in group:
                 self.cluster.unbind(each)
@@ -80,7 +95,11 @@ class _RestartTrials:
             targets.update(placed.get(each.key) for each in group)
             for each in group:
                 self.cluster.bind(each, node)
-        return self._result(group, node, tuple(filter(None, targets))) if len(targets) == 1 else None
+        [target] = targets if len(targets) == 1 else [None]
+        if target is None or self._leaves_behind(group, node, [target]):
+            return None
+        heads = ([each, *(other for other in group if other is not each)] for each in group)
+        return next(filter(None, (self._result(pods, node, (target,)) for pods in heads)), None)
 
     def _unsatisfied_on(self, pod: Pod) -> str | None:
         """Return the node of a pod, if another one that its own rules allow satisfies more of its preferences."""
@@ -91,12 +110,34 @@ class _RestartTrials:
         allowed = [weight for weight, plugin in zip(weights, self.cluster.static_rejections(pod), strict=True) if plugin is None]
         return node if max(allowed, default=0) > weights[self.cluster.table.numbers[node]] else None
 
-    def _is_tied(self, pod: Pod, other: Pod) -> bool:
-        """Return whether one of two pods requires to run with the other."""
-        directory = self.cluster.directory
-        return any(selects(term, b, directory) for a, b in ((pod, other), (other, pod)) for term in parsed_terms(a.affinity))
+    def _tied(self, pod: Pod, node: str) -> list[Pod]:
+        """Return a pod and all on its node that must run with it or with each other, in the order of their names; the first few of many."""
+        found, left = [pod], [each for each in self._on_node[node] if each.key != pod.key]
+        for each in found:
+            if len(found) > _MOST_TOGETHER:
+                break
+            more = [other for other in left if self._requires(each, other) or self._requires(other, each)]
+            left = [other for other in left if other not in more]
+            found += more
+        return sorted(found, key=lambda each: each.key)
 
-    def _result(self, pods: list[Pod], node: str, targets: tuple[str, ...]) -> tuple[PreferredRestart, list[PodKey]] | None:
+    def _requires(self, pod: Pod, other: Pod) -> bool:
+        return any(selects(term, other, self.cluster.directory) for term in parsed_terms(pod.affinity))
+
+    def _leaves_behind(self, group: Sequence[Pod], node: str, targets: Iterable[str]) -> bool:
+        """Return whether another pod requires one of a group in its topology domain, and a target is in another domain."""
+        keys, table = {each.key for each in group}, self.cluster.table
+        here, *there = [table.nodes[table.numbers[each]].labels for each in (node, *targets)]
+        return any(
+            here.get(term.key) == table.nodes[table.numbers[on]].labels.get(term.key)
+            and any(labels.get(term.key) != here.get(term.key) for labels in there)
+            and any(selects(term, each, self.cluster.directory) for each in group)
+            for other, on in self._requiring
+            if other.key not in keys
+            for term in parsed_terms(other.affinity)
+        )
+
+    def _result(self, pods: list[Pod], node: str, targets: tuple[str, ...]) -> _Result | None:
         numbers = self.cluster.table.numbers
         for number, pod in enumerate(pods):
             weights = self.weights(pod)

@@ -161,7 +161,7 @@ class PlaceView:
         if number := len(self.plan.restarts):
             where = "a preferred node" if number == 1 else "preferred nodes"
             rows = [PodRow(self.name(each.workload), each.pod, each.node, restart_words(each)) for each in self.plan.restarts]
-            title = f"{pluralize(number, 'running pod')} would run on {where} after a restart"
+            title = f"{pluralize(number, 'running pod')} would run on {where} after a restart{', each alone' * (number > 1)}"
             yield PodList(title, "preferences apply when a pod is scheduled", rows, ":")
         if number := len(self.plan.preempted):
             title = f"{pluralize(number, 'running pod')} {'is' if number == 1 else 'are'} preempted"

@@ -226,8 +226,9 @@ def violation_words(violation: Violation) -> str:
 def restart_words(restart: PreferredRestart) -> str:
     """Return where a restart would bring a pod in this schedule, and how much of its preferences is satisfied there and here."""
     where = join_words(restart.targets, "or") if len(restart.targets) < 4 else f"one of {len(restart.targets)} nodes"
-    both = "both" if len(restart.others) == 1 else "all of them"
-    moves = f"deleted together with {join_words(restart.others)}, {both} would run on" if restart.others else "a restart would move it to"
+    start = "either starts" if len(restart.others) == 1 else "any of them starts"
+    together = f"stopped before {start} again, {join_words(['it', *restart.others])} would run on"
+    moves = together if restart.others else "a restart would move it to"
     return f"{moves} {where} in this schedule (satisfied weight {restart.then} of {restart.possible}, here {restart.now})"
 
 
