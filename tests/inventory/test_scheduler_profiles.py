@@ -265,3 +265,11 @@ status: {phase: Running}
         (tmp_path / "web.yaml").write_text(f"{workload(VOLCANO)}---\n{workload(name='api', replicas=1)}")
         done = afflint("why", "api", str(tmp_path / "web.yaml"), "--nodes", str(tmp_path / "nodes.yaml"))
         assert "another workload is not evaluated: Deployment shop/web\n" in done.out
+
+    def test_why_counts_those_that_run_and_has_no_note_about_columns_of_place(self, afflint: Afflint, tmp_path: Path) -> None:
+        for name, text in (("nodes.yaml", f"nodes:\n{NODES}"), ("web.yaml", workload(VOLCANO, replicas=2)), ("pods.yml", self.PODS)):
+            (tmp_path / name).write_text(text)
+        files = (str(tmp_path / "web.yaml"), "--nodes", str(tmp_path / "nodes.yaml"), "--pods", str(tmp_path / "pods.yml"))
+        text = " ".join(afflint("why", "web", *files).out.split())
+        assert "1 of 2 replicas runs, 1 is not evaluated." in text
+        assert ("FITS" in text, "FITS is for the first replica" in afflint("place", *files).out) == (False, True)

@@ -86,12 +86,36 @@ def test_many_disruptions_share_a_line() -> None:
     databases = pod_source("db", "VirtualMachineInstanceReplicaSet", 3, nodeSelector=FAST, **VMI)
     plan = make_plan(inventory(nodes), [databases], asked=DisruptionRequest(drain=["each:node"]))
     assert shared_lines(plan) == [
-        f"3 drains 2 of 3 replicas of default/db then share worker-4 in this schedule; {ALWAYS}; likewise default/db (worker-2)"
+        f"shared nodes after 3 of 17 drains, 2 of 3 replicas of default/db share a node in this schedule (worker-4, worker-2); {ALWAYS}"
     ]
+
+
+def test_each_workload_and_each_disruption_is_counted_once() -> None:
+    """Drains of all nodes after which two workloads share nodes: they are survived, and there are not others that survive."""
+    nodes = zoned(**{f"n{number}": "abc"[number % 3] for number in range(14)})
+    plan = make_plan(
+        inventory(nodes), [pod_source("web", replicas=14), pod_source("api", replicas=14)], asked=DisruptionRequest(drain=["each:node"])
+    )
+    [text] = shared_lines(plan)
+    assert text.startswith("shared nodes after 14 of 14 drains, 2 of 14 replicas of default/web share a node in this schedule (")
+    assert text.endswith(f"; {ALWAYS}; likewise default/api (after 14)")
+    assert "14 drains survives" in " ".join("".join(render(plan, color=False, width=250)).split())
+
+
+def test_nothing_is_proved_about_orders_in_which_all_run_if_some_cannot_run() -> None:
+    """After the failure of two of three nodes, the third has room for two of the three replicas."""
+    room = {"status": {"allocatable": {"cpu": "2", "pods": "110"}}}
+    nodes = [{**node(name, {HOST: name}), **room} for name in ("n1", "n2", "n3")]
+    containers = [{"name": "web", "resources": {"requests": {"cpu": "1"}}}]
+    web, asked = pod_source("web", replicas=3, containers=containers), DisruptionRequest(remove=["n1,n2"])
+    [lost] = make_plan(inventory(nodes, resources=True), [web], asked=asked).losses
+    assert [(each.number, each.running, each.always) for each in lost.shared] == [(2, 2, False)]
 
 
 def test_disruptions_that_end_alike_are_not_listed_again() -> None:
     web = pod_source("web", replicas=2)
     plan = make_plan(inventory(zoned(n1="a", n2="b")), [web], asked=DisruptionRequest(drain=["n1"]))
     many = plan._replace(losses=tuple([loss._replace() for loss in plan.losses * 13]))
-    assert shared_lines(many) == [f"13 drains 2 of 2 replicas of default/web then share n2 in this schedule; {ALWAYS}"]
+    assert shared_lines(many) == [
+        f"shared nodes after 13 of 13 drains, 2 of 2 replicas of default/web share a node in this schedule (n2); {ALWAYS}"
+    ]

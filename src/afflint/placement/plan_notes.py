@@ -18,6 +18,8 @@ from afflint.scheduler.requests import REPORTED
 from afflint.yaml.object_fields import name_of
 
 KUBEVIRT_OVERHEAD = "the memory that KubeVirt itself needs for each VM is counted by the formula of KubeVirt 1.9; sidecars are not counted"
+FITS_NOTE = "FITS is for the first replica of a workload: one more may not fit next to the replicas that run"
+"""About a column of the report on a plan, which an answer about one workload does not have."""
 _MOST_NAMES = 3
 
 
@@ -30,7 +32,7 @@ def inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource], pree
         stay = "stays on its node; use --replan to schedule it" if kept == 1 else "stay on their nodes; use --replan to schedule them"
         notes.append(f"{kept} running pod{'s' * (kept > 1)} of these workloads {stay} again")
         if any(each.replicas > 1 and not each.daemon for each in pod_sources if running.kept.get(each.key)):
-            notes.append("FITS is for the first replica of a workload: one more may not fit next to the replicas that run")
+            notes.append(FITS_NOTE)
     if running.ending:
         one = running.ending == 1
         are = "pod of these workloads is" if one else "pods of these workloads are"

@@ -53,5 +53,6 @@ def _shared_by(loss: DisruptionEffect, application: str, workloads: Sequence[Wor
         # A pigeonhole: more replicas are created again than other nodes may ever take one.
         usable = {verdict.node for verdict in workloads[0].verdicts if verdict.reason not in _NODE_RULES} - staying - set(loss.nodes)
         created = [move for move in moves if move.target is not None]
-        always = proves and len(created) > len(usable) and all(move.fate == "recreated" for move in created)
+        all_run = counts.total() == len(workloads[0].replicas)
+        always = proves and all_run and len(created) > len(usable) and all(move.fate == "recreated" for move in created)
         yield SharedNode(application, keys, node, number, counts.total(), always)

@@ -12,6 +12,7 @@ from afflint.findings.phrases import nearest, summarize_names
 from afflint.placement.changes import PlanInput
 from afflint.placement.explanation import Failures, Reason, failure_effects, needs, pending_pods, reasons
 from afflint.placement.plan import Plan, WorkloadPlan
+from afflint.placement.plan_notes import FITS_NOTE
 from afflint.placement.remedies import Remedies, find_remedies, workload_in
 from afflint.placement.workload_plans import other_reason
 from afflint.scheduler.pods import Pod
@@ -142,7 +143,7 @@ def explain(plan: Plan, plan_input: PlanInput, pod: str = "", *, decidable: bool
         tuple(needs(placed.template)) if placed.template is not None else (),
         failure_effects(schedule, placed) if runs and replicas and not placed.unjudged else Failures(),
         find_remedies(plan_input, schedule) if placed.pods and judged else Remedies(),
-        (*workload.notes, *_not_evaluated(plan, workload), *plan.notes),
+        (*workload.notes, *_not_evaluated(plan, workload), *[each for each in plan.notes if each != FITS_NOTE]),
         plan.coverage,
         plan.also_read,
     )

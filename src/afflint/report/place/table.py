@@ -263,7 +263,7 @@ def _losses(losses: Sequence[DisruptionEffect], view: PlaceView, terminal: _Term
     if fold:
         rows += _folded(losses, view)
         harmless = [loss for loss in losses if is_harmless(loss)]
-        rows += [_survived(harmless, view, others=bool(rows))] if harmless else []
+        rows += [_survived(harmless, view, others=len(harmless) < len(losses))] if harmless else []
     else:
         for loss in ranked(losses):
             rows += _loss(loss, view)
@@ -337,9 +337,8 @@ def _folded(losses: Sequence[DisruptionEffect], view: PlaceView) -> Iterator[Row
         text = visible(f"{pod.pod} {words.preempted_words(pod)} on {pod.node}")
         text += _likewise(f"{visible(each.pod)}{GLUE}({visible(view.nodes.get(each.node, each.node))})" for _, each in preempted[1:])
         yield title(loss.what, len({id(loss) for loss, _ in preempted})), Cell(""), Cell(text)
-    if shared := [(loss, each) for loss in losses for each in _final(loss).shared]:
-        text = _shared_words([each for _, each in shared], view)
-        yield title(shared[0][0].what, len({id(loss) for loss, _ in shared})), Cell(""), Cell(text)
+    if text := _folded_shared(losses, view):
+        yield Cell("shared nodes", "strong"), Cell(""), Cell(text)
     notes: dict[str, list[str]] = {}
     for loss in losses:
         for note in loss.notes:
@@ -365,6 +364,24 @@ def _shared_words(shared: Sequence[SharedNode], view: PlaceView) -> str:
     names = [f"{visible(each.application) or view.name(each.workloads[0])}{GLUE}({visible(each.node)})" for each in shared]
     first = shared[0]._replace(always=all(each.always for each in shared))
     return view.shared_words(first) + _likewise(name for name in names if name != names[0])
+
+
+def _folded_shared(losses: Sequence[DisruptionEffect], view: PlaceView) -> str:
+    """Describe the nodes that replicas of a workload share after several disruptions, and name the other workloads; empty if none do."""
+    by_name: dict[str, list[SharedNode]] = {}
+    for loss in losses:
+        for each in _final(loss).shared:
+            by_name.setdefault(visible(each.application) or view.name(each.workloads[0]), []).append(each)
+    if not by_name:
+        return ""
+    # A disruption has one shared node of each workload.
+    (name, first), *others = by_name.items()
+    most, nodes = max(first, key=lambda each: each.number), list(dict.fromkeys(visible(each.node) for each in first))
+    number = f"{'up to ' * any(each.number < most.number for each in first)}{most.number} of {most.running} replicas of {name}"
+    noun = NOUNS[losses[0].action] + " and removal" * any(differs(loss) for loss in losses)
+    text = f"after {len(first)} of {pluralize(len(losses), noun)}, {number} share a node in this schedule ({list_some(nodes, _ALIKE)})"
+    text += "; in every order in which all run, some share a node" * all(each.always for each in first)
+    return text + _likewise(f"{other}{GLUE}(after {len(shared)})" for other, shared in others)
 
 
 def _blocked(loss: DisruptionEffect, view: PlaceView) -> Iterator[tuple[Cell, Cell]]:
