@@ -110,6 +110,37 @@ class TestPlace:
         assert done.err == "afflint: the folders `clusters/east` and `clusters/west` have nodes of 2 clusters; name the paths of one\n"
         assert (done.code, afflint("place", "--format", "html", "clusters/west", "--exit-zero").code) == (2, 0)
 
+    @pytest.mark.parametrize(
+        ("words", "effect", "missing"),
+        [
+            (["--lose", "worker-2"], "1 failure", "no node is named 'worker-2'"),
+            (["--drain", "zone=b"], "1 drain", "no node has zone=b; the values of zone are c"),
+            (["--remove", "zone=b,worker-0"], "1 removal", "no node has zone=b; the values of zone are c"),
+            (["--roll", "api"], "1 rollout", "no workload is named 'api'"),
+        ],
+    )
+    def test_what_one_cluster_has_is_disrupted_there(
+        self, history: History, afflint: Afflint, words: list[str], effect: str, missing: str
+    ) -> None:
+        history.write({"clusters/east/api.yaml": web("a").replace("web", "api")})
+        done = afflint("place", *words)
+        east, _, west = done.out.partition("cluster clusters/west (2 nodes)")
+        assert (effect in east, effect in west, done.code) == (True, False, 1)
+        assert done.err.startswith(f"afflint: clusters/west: {missing}")
+
+    def test_a_selection_shows_only_the_clusters_that_have_it(self, history: History, afflint: Afflint) -> None:
+        history.write({"clusters/east/api.yaml": web("a").replace("web", "api")})
+        done = afflint("place", "--only", "api")
+        assert [line for line in done.out.splitlines() if line.startswith("cluster ")] == ["cluster clusters/east (3 nodes)"]
+        assert (done.code, done.err) == (1, "afflint: clusters/west: no workload, application or node is named 'api'\n")
+
+    @pytest.mark.usefixtures("history")
+    def test_a_name_that_no_cluster_has_is_an_error(self, afflint: Afflint) -> None:
+        for words in (["--lose", "worker-9"], ["--drain", "zone=z"], ["--roll", "nothing"], ["--only", "nothing"]):
+            done = afflint("place", *words)
+            assert (done.code, done.out) == (2, "")
+            assert words[1].rpartition("=")[2] in done.err
+
 
 class TestWhy:
     @pytest.mark.usefixtures("history")

@@ -11,7 +11,7 @@ from afflint.cli.command import FILE, MULTIPLE, Command, CommandOptions, argumen
 from afflint.cli.options import ConfigOverrides
 from afflint.cli.output import FOUND, colored, named_files, notify, page_metadata, write_or_show
 from afflint.cli.reporting import note_unused_render
-from afflint.findings.errors import UserError
+from afflint.findings.errors import UnknownNameError, UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, summarize_names, visible
 from afflint.report.coverage import coverage_lines
@@ -225,7 +225,9 @@ def place(args: PlaceOptions) -> int:
         raise UserError("--together needs --lose, --drain or --remove")
     if not args.upgrade and (args.max_unavailable is not None or args.surge is not None):
         raise UserError("--max-unavailable and --surge need --upgrade")
-    placed, clusters = by_cluster(partial(_placed, args), one=args.form == "html")
+    found, clusters = by_cluster(partial(_placed_as_named, args), one=args.form == "html")
+    _note_unknown({name: errors for name, (_, errors) in found.items()})
+    placed = {name: each for name, (each, _) in found.items() if each is not None}
     note_outside(args, args.paths, clusters)
     if clusters:
         plans = {name: (len(each.plan.nodes), _chunks(each.plan, args)) for name, each in placed.items()}
@@ -259,6 +261,38 @@ class _Placed(NamedTuple):
     fails: bool
 
 
+def _placed_as_named(args: PlaceOptions, cluster: Cluster | None) -> tuple[_Placed | None, dict[str, UnknownNameError]]:
+    """Return the plan of one cluster, and errors for the values of options that name what only other clusters may have.
+
+    There is no plan if the cluster has nothing that is selected.
+    """
+    errors: dict[str, UnknownNameError] = {}
+    while True:
+        named = {option: tuple([each for each in getattr(args, option) if each not in errors]) for option in _NAMING}
+        if args.only and not named["only"]:
+            return None, errors
+        try:
+            return _placed(type(args)(**{**vars(args), **named}), cluster), errors
+        except UnknownNameError as error:
+            if cluster is None or not error.value:
+                raise
+            errors[error.value] = error
+
+
+_NAMING = ("lose", "drain", "remove", "roll", "only")
+"""The options whose values name nodes or workloads."""
+
+
+def _note_unknown(errors: Mapping[str, Mapping[str, UnknownNameError]]) -> None:
+    """Say which clusters lack what is named. Raises UnknownNameError for what none has; the message suggests a name if it can."""
+    for value in dict.fromkeys(value for each in errors.values() for value in each):
+        lacking = {cluster: each[value] for cluster, each in errors.items() if value in each}
+        if len(lacking) == len(errors):
+            raise max(lacking.values(), key=lambda error: "did you mean" in str(error))
+        for cluster, error in lacking.items():
+            notify(f"afflint: {visible(cluster)}: {visible(str(error))}")
+
+
 def _placed(args: PlaceOptions, cluster: Cluster | None) -> _Placed:
     """Return the plan of one cluster, or of all files. Raises UserError."""
     from afflint.placement.descheduler_policy import KINDS, read_policies
@@ -287,6 +321,7 @@ def _placed(args: PlaceOptions, cluster: Cluster | None) -> _Placed:
         workers,
     )
     plan = with_notes(plan, inputs, args, _empty_file_notes(named_files(inputs.empty, args.paths)), verbose=args.verbose)
+    shown = selected(plan, args.only) if args.only else plan
     if problems := inputs.problems:
         more = f" (and {len(problems) - 1} more: `afflint check` reports them all)" if len(problems) > 1 else ""
         notify(f"afflint: {visible(problems[0])}{more}")
@@ -296,7 +331,7 @@ def _placed(args: PlaceOptions, cluster: Cluster | None) -> _Placed:
     disrupted = unknown or any(loss.blocked or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     stopped = not (all(each.is_harmless for each in plan.upgrades) and all(each.is_harmless for each in plan.descheduling))
     fails = unplaced or disrupted or stopped or unfinished or problems
-    return _Placed(selected(plan, args.only) if args.only else plan, bool(fails))
+    return _Placed(shown, bool(fails))
 
 
 def note_outside(args: SimulationArguments, paths: Sequence[str], clusters: Sequence[Cluster]) -> None:

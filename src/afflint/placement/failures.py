@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from afflint.findings.errors import UserError
+from afflint.findings.errors import UnknownNameError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE
@@ -14,7 +14,7 @@ SHORT_KEYS = {"zone": ZONE, "region": REGION, "host": HOSTNAME, "hostname": HOST
 """Short names of label keys, unless nodes have a label with this name."""
 
 
-class UnknownLossError(UserError, ValueError):
+class UnknownLossError(UnknownNameError, ValueError):
     """A node or label value that does not exist in the inventory. The message suggests an existing one."""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.rollouts import REVISION_LABELS, pod_limit, rolling_update
-from afflint.findings.errors import UserError
+from afflint.findings.errors import UnknownNameError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, nearest, pluralize
 from afflint.placement.disruption_budgets import is_silent
@@ -59,7 +59,7 @@ def deletion_costs(pods: Iterable[object]) -> Mapping[PodKey, int]:
 
 
 def chosen_workloads(workloads: Sequence[PlacedWorkload], asked: Iterable[str]) -> list[PlacedWorkload]:
-    """Return the workloads that `--roll` names: by key, name or namespace and name, or ``each``. Raises UserError for an unknown name."""
+    """Return the workloads that `--roll` names: by key, name or namespace and name, or ``each``. Raises UnknownNameError."""
     names: dict[str, list[PlacedWorkload]] = {}
     for placed in workloads:
         own = placed.pod_source
@@ -72,7 +72,7 @@ def chosen_workloads(workloads: Sequence[PlacedWorkload], asked: Iterable[str]) 
             found = [placed for placed in workloads if placed.pods and _is_rolled(placed.pod_source)]
         if found is None:
             close = nearest(name, names)
-            raise UserError(f"no workload is named {name!r}{f'; did you mean {close!r}?' if close else ''}")
+            raise UnknownNameError(f"no workload is named {name!r}{f'; did you mean {close!r}?' if close else ''}", name)
         chosen.update((placed.pod_source.key, placed) for placed in found)
     return list(chosen.values())
 

@@ -13,7 +13,7 @@ from afflint.placement.cluster_state import ClusterState
 from afflint.placement.draining import drain
 from afflint.placement.effects import effect
 from afflint.placement.evictions import Evictions
-from afflint.placement.failures import failures
+from afflint.placement.failures import UnknownLossError, failures
 from afflint.placement.node_lifecycle import NodeLifecycle
 from afflint.placement.plan import Action, DisruptionEffect, Stage
 from afflint.placement.pod_garbage import remove
@@ -27,7 +27,14 @@ ORDER: tuple[Action, ...] = ("lose", "drain", "remove")
 def stages(cluster: Cluster, asked: Iterable[Sequence[str]]) -> list[Stage]:
     """Return the disruptions that are ``asked`` for, by action in ORDER, each by itself. Raises UnknownLossError."""
     named = [(action, each) for action, values in zip(ORDER, asked, strict=True) for each in values]
-    return [Stage(action, *part) for action, each in named for part in failures(cluster, each)]
+    return [stage for action, each in named for stage in _parts(cluster, action, each)]
+
+
+def _parts(cluster: Cluster, action: Action, asked: str) -> list[Stage]:
+    try:
+        return [Stage(action, *part) for part in failures(cluster, asked)]
+    except UnknownLossError as error:
+        raise UnknownLossError(str(error), asked) from None
 
 
 def combinations(cluster: Cluster, asked: Iterable[Sequence[str]]) -> list[tuple[Stage, ...]]:
@@ -40,7 +47,7 @@ def combinations(cluster: Cluster, asked: Iterable[Sequence[str]]) -> list[tuple
     several = [each for _, each in named if each.startswith("each:")]
     if len(several) > 1:
         raise UserError(f"--together takes only one each:…, not {' and '.join(several)}")
-    choices = [[Stage(action, *part) for part in failures(cluster, each)] for action, each in named]
+    choices = [_parts(cluster, action, each) for action, each in named]
     # Without nodes that have failed before, several of them may be equal.
     return [stages for stages in dict.fromkeys(map(_without_repeats, product(*choices))) if stages]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from afflint.findings.errors import UserError
+from afflint.findings.errors import UnknownNameError
 from afflint.findings.phrases import nearest
 from afflint.placement.plan import DescheduleEffect, DisruptionEffect, LeftOut, Plan, UpgradeEffect, WorkloadPlan
 
@@ -15,7 +15,7 @@ def selected(plan: Plan, names: Sequence[str]) -> Plan:
 
     A name or a glob is that of a workload (``web``, ``shop/web``, ``Deployment shop/web``), an application or a node (also its first part).
     A node selects the workloads with replicas on it and, if no workload or application is named, only disruptions of such nodes.
-    Raises UserError for a name that nothing has.
+    Raises UnknownNameError for a name that nothing has.
     """
     if not names:
         return plan
@@ -30,7 +30,8 @@ def selected(plan: Plan, names: Sequence[str]) -> Plan:
         if not by_name and not there:
             applications = [_short(each.name) for each in plan.applications]
             close = nearest(name, sorted(set().union(*words.values(), *applications, *nodes.values())))
-            raise UserError(f"no workload, application or node is named {name!r}{f'; did you mean {close!r}?' if close else ''}")
+            message = f"no workload, application or node is named {name!r}{f'; did you mean {close!r}?' if close else ''}"
+            raise UnknownNameError(message, name)
         keys |= by_name
         chosen |= there
     losses: Iterable[DisruptionEffect] = plan.losses
