@@ -70,9 +70,15 @@ def schedules(draw: st.DrawFn) -> Schedule:
 
 
 def simulated(schedule: Schedule, failure: Disruption, action: Action) -> dict[str, int]:
-    """How many replicas of each workload lack a node when everything is simulated."""
-    loss = scenarios_of(ScheduleIndex(schedule)).effect_of(action, *failure)
-    return Counter(move.workload for move in loss.moves if move.target is None and move.fate not in ("off", "gone"))
+    """How many replicas of each workload lack a node when everything is simulated; the pods of a DaemonSet that is down stay on theirs."""
+    index = ScheduleIndex(schedule)
+    loss = scenarios_of(index).effect_of(action, *failure)
+    staying = {"off", "gone"}
+    return Counter(
+        move.workload
+        for move in loss.moves
+        if move.target is None and move.fate not in (staying | {"stays"} if move.workload in index.daemons else staying)
+    )
 
 
 def everything(schedule: Schedule) -> list[Disruption]:

@@ -7,7 +7,7 @@ the other replaced pods can take away from it, and it certainly finds none if no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from afflint.findings.namedtuples import NamedTuple
@@ -59,7 +59,7 @@ class Shortfalls:
         """Return by workload key the replicas that cannot be scheduled in a simulation."""
         asked = action, failure
         if asked not in self._simulated:
-            self._simulated[asked] = _missing(self._scenarios.effect_of(action, *failure))
+            self._simulated[asked] = _missing(self._scenarios.effect_of(action, *failure), self._schedule_index.daemons)
         return self._simulated[asked]
 
     # --- what is certain -----------------------------------------------------------------------------------------------
@@ -216,10 +216,11 @@ _NOT_MISSED = ("off", "gone")
 """The fates of replicas that no controller replaces, so that they do not look for a node."""
 
 
-def _missing(loss: DisruptionEffect) -> dict[str, list[ReplicaMove]]:
+def _missing(loss: DisruptionEffect, daemons: Container[str]) -> dict[str, list[ReplicaMove]]:
+    """Return the replicas without a node by their workload. The pods of a DaemonSet that is down stay on their nodes."""
     missing: dict[str, list[ReplicaMove]] = {}
     for move in loss.moves:
-        if move.target is None and move.fate not in _NOT_MISSED:
+        if move.target is None and move.fate not in _NOT_MISSED and not (move.fate == "stays" and move.workload in daemons):
             missing.setdefault(move.workload, []).append(move)
     return missing
 
