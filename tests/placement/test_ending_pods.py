@@ -10,7 +10,7 @@ from cluster_objects import HOST, Object, node, pod, zoned
 from workload_objects import apart_by, inventory, pod_source
 
 THREE = zoned(n1="", n2="", n3="")
-SILENT = [node("n1", {HOST: "n1"}, taints=["node.kubernetes.io/unreachable:NoExecute"]), *THREE[1:]]
+SILENT = [node("n1", {HOST: "n1"}, taints=[f"node.kubernetes.io/unreachable:{each}" for each in ("NoSchedule", "NoExecute")]), *THREE[1:]]
 HELD = "db-0 is still being deleted on n1: it is not replaced before it is gone"
 BEHIND = "created only after db-0 is ready"
 

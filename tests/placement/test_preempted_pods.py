@@ -203,12 +203,13 @@ def test_a_virtual_machine_is_shut_down_and_not_migrated(kind: str, fate: str) -
         each["status"]["allocatable"] |= {"devices.kubevirt.io/vhost-net": "100", "ephemeral-storage": "100Gi"}
     nodes[0]["metadata"]["labels"]["disk"] = "ssd"
     gold = pod("gold-a", {"app": "gold"}, on="n2", nodeName="n2", priority=GOLD)
-    gold["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"memory": "4Gi"}}}]
+    gold["spec"]["containers"] = containers = [{"name": "c", "resources": {"requests": {"memory": "4Gi"}}}]
     gold["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "gold-5d8f7", "controller": True}]
     gold["metadata"]["labels"]["pod-template-hash"] = "5d8f7"
     full = runs("full-a", "n3", cpu=1, priority=2 * GOLD)
     full["spec"]["containers"][0]["resources"]["requests"]["memory"] = "4Gi"
-    (loss,) = planned(nodes, [erp, asks("gold", priority=GOLD), asks("full", priority=2 * GOLD)], [gold, full], drain=["n2"]).losses
+    workloads = [erp, dataclasses.replace(pod_source("gold", containers=containers), priority=GOLD), asks("full", priority=2 * GOLD)]
+    (loss,) = planned(nodes, workloads, [gold, full], drain=["n2"]).losses
     assert [(each.workload, each.node, each.by) for each in loss.preempted] == [(f"{kind} default/erp", "n1", "gold-a")]
     assert {move.workload.partition(" ")[0]: move.fate for move in loss.moves} == {kind: fate, "Deployment": "recreated"}
 

@@ -129,6 +129,8 @@ class PodSource:
     """The hash of the revision that runs, in the labels of its pods; empty if none runs."""
     preempts: bool = True
     """Whether its pods preempt others of lower priority."""
+    paused: bool = False
+    """Whether its rollouts are paused, so that its ReplicaSets keep their revisions."""
 
     def with_site(self, site: Site) -> PodSource:
         """Return a copy with another site."""
@@ -235,6 +237,7 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False, 
         volumes=claim_names(workload),
         has_local_storage=workload.kind.kubevirt or has_local_storage(workload.pod),
         controller=_controller(workload),
+        paused=spec.get("paused") is True,
     )
 
 

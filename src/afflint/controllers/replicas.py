@@ -21,6 +21,7 @@ from afflint.scheduler.node_resources import NODE_RESOURCES_FIT
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.profile import DEFAULT_PROFILE
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
+from afflint.yaml.document import map_at, maps_at, text_at
 
 Object = dict[str, Any]
 
@@ -263,9 +264,37 @@ def _covers(toleration: object, key: str) -> bool:
     return toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
 
 
+def recreated_pod(pod_source: PodSource, index: int, running: Pod, data: object, template: Pod) -> Pod:
+    """Return the pod that the controller creates in place of a running one, which keeps its name.
+
+    ``template`` is the pod at this index from the template of the workload, ``data`` the running pod as parsed. What the cluster has
+    added to the running pod stays: labels, volumes, and the requests of added containers or of an autoscaler. Semantics:
+    `newVersionedStatefulSetPod` for the partition of a StatefulSet; the template of a Job cannot change.
+    """
+    partition = map_at(pod_source.strategy, "rollingUpdate").get("partition") if pod_source.kind == "StatefulSet" else None
+    keeps_ordinal = type(partition) is int and pod_source.first + index < partition and pod_source.strategy.get("type") != "OnDelete"
+    if pod_source.paused or keeps_ordinal or pod_source.kind in ("CronJob", "JobSet"):
+        return running
+    labels = {**running.labels, **pod_source.labels}
+    names = {text_at(each, "name") for field in CONTAINER_FIELDS for each in maps_at(pod_source.pod, field)}
+    added = any(text_at(each, "name") not in names for field in CONTAINER_FIELDS for each in maps_at(data, "spec", field))
+    sized = running if added or "vpaUpdates" in map_at(data, "metadata", "annotations") else template
+    return template._replace(
+        name=running.name,
+        labels=labels,
+        subject=running.subject._replace(labels=frozenset(labels.items())),
+        controller=running.controller,
+        rules=template.rules._replace(node_name=""),
+        requests=sized.requests,
+        rated=sized.rated,
+        volumes=running.volumes,
+    )
+
+
 class CompiledPods(NamedTuple):
     """The compiled pods of a workload. ``template`` is a pod without a name, None if ``error`` says why it cannot be read.
 
+    ``recreated`` has by index the pods that replace running pods once these are gone, where they differ from them.
     For a DaemonSet ``nodes`` has the node of each pod in ``pods``. The pods have no node affinity of their own, so that they share their
     constraints and the scheduler decides once for all of them.
     """
@@ -274,6 +303,7 @@ class CompiledPods(NamedTuple):
     template: Pod | None
     nodes: tuple[str, ...] = ()
     error: str | None = None
+    recreated: Mapping[int, Pod] = {}
 
 
 def compile_pods(pod_source: PodSource, cluster: Cluster) -> CompiledPods:

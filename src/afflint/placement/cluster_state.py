@@ -107,7 +107,7 @@ class ClusterState:
         self.deleted.pop(pod.key, None)
         if end is None:
             self.ended.pop(pod.key, None)
-            self.recreated[pod.key] = pod
+            self.recreated[pod.key] = self.schedule_index.instead_of(pod)
         else:
             self.recreated.pop(pod.key, None)
             self.ended[pod.key] = end

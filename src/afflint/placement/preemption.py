@@ -30,16 +30,19 @@ class PreemptionRules:
         recreated: Container[PodKey] = (),
         not_created: Container[PodKey] = (),
         more: Mapping[PodKey, PodSource] = _NO_SOURCES,
+        recreated_pods: Mapping[PodKey, Pod] = {},
     ) -> None:
         """``workloads`` have all pods, except those that ``more`` has with their workloads.
 
         ``recreated`` are pods that do not run as in the dump any more, ``not_created`` those that are not created yet.
+        ``recreated_pods`` replace running pods from which the templates of their workloads differ.
         """
         self._priorities = priorities
         self._workloads = workloads
         self._sources = {**{pod.key: source for source, pods in workloads for pod in pods}, **more}
         self._recreated = recreated
         self._not_created = not_created
+        self._recreated_pods = recreated_pods
         self._removed: set[PodKey] = set()
         self._changes: list[tuple[Pod, int]] = []
 
@@ -100,7 +103,7 @@ class PreemptionRules:
             return None
         if source.daemon:
             return only_on(victim, node)
-        return victim if comes_again(source) and not source.node_name else None
+        return self._recreated_pods.get(victim.key, victim) if comes_again(source) and not source.node_name else None
 
     def _own_reasons(self, pod: PodKey, reasons: dict[str, str]) -> dict[str, str]:
         """Return why nodes reject a pod; for the pod of a DaemonSet only its own node."""

@@ -55,25 +55,30 @@ class _RestartTrials:
         at_once = [placed for placed in restartable if placed.pod_source.pod_replacement.replaced == "deleted"]
         self._at_once = {each for placed in at_once for each in placed.stays}
         self._single = {each for placed in restartable if len(placed.pods) == 1 for each in placed.stays}
+        self._recreated = {identity: pod for placed in schedule.workloads for identity, pod in placed.recreated.items()}
         self._on_node = self.cluster.pods_by_node() if self.owners else {}
         self._requiring = [(pod, node) for node, pods in self._on_node.items() for pod in pods if parsed_terms(pod.affinity)]
         self._known: dict[object, tuple[str, ...]] = {}
 
     def weights(self, pod: Pod) -> list[int]:
-        """Return the sum of the weights of a pod's preferences that each node satisfies."""
-        return self.cluster.met_weights(_preferences(pod))
+        """Return the sum of the weights of the preferences that each node satisfies, of the pod that a restart creates."""
+        return self.cluster.met_weights(_preferences(self._instead_of(pod)))
+
+    def _instead_of(self, pod: Pod) -> Pod:
+        return self._recreated.get(pod.key, pod)
 
     def alone(self, pod: Pod) -> _Result | None:
         """Return the result of restarting a pod, if all nodes with the best score then satisfy more of its preferences."""
         node = self._unsatisfied_on(pod)
         if node is None:
             return None
-        asked = scheduling_key(pod), node
+        created = self._instead_of(pod)
+        asked = scheduling_key(pod), scheduling_key(created), node
         if asked not in self._known:
             # A ReplicaSet replaces a pod that is still being deleted: this pod may count, or be gone.
-            targets = dict.fromkeys(self.cluster.best_nodes(pod) if pod.key in self._at_once else [])
+            targets = dict.fromkeys(self.cluster.best_nodes(created) if pod.key in self._at_once else [])
             self.cluster.unbind(pod)
-            targets.update(dict.fromkeys(self.cluster.best_nodes(pod)))
+            targets.update(dict.fromkeys(self.cluster.best_nodes(created)))
             self.cluster.bind(pod, node)
             self._known[asked] = () if self._leaves_behind([pod], node, targets) else tuple(targets)
         return self._result([pod], node, self._known[asked])
@@ -91,7 +96,7 @@ class _RestartTrials:
         for order in permutations(group):
             for each in group:
                 self.cluster.unbind(each)
-            placed = schedule_pods(self.cluster, order).nodes
+            placed = schedule_pods(self.cluster, list(map(self._instead_of, order))).nodes
             targets.update(placed.get(each.key) for each in group)
             for each in group:
                 self.cluster.bind(each, node)
@@ -107,7 +112,9 @@ class _RestartTrials:
         node = self.cluster.node_of(pod.key)
         if node is None or not any(weights):
             return None
-        allowed = [weight for weight, plugin in zip(weights, self.cluster.static_rejections(pod), strict=True) if plugin is None]
+        allowed = [
+            weight for weight, plugin in zip(weights, self.cluster.static_rejections(self._instead_of(pod)), strict=True) if plugin is None
+        ]
         return node if max(allowed, default=0) > weights[self.cluster.table.numbers[node]] else None
 
     def _tied(self, pod: Pod, node: str) -> list[Pod]:
@@ -122,6 +129,7 @@ class _RestartTrials:
         return sorted(found, key=lambda each: each.key)
 
     def _requires(self, pod: Pod, other: Pod) -> bool:
+        pod, other = self._instead_of(pod), self._instead_of(other)
         return any(selects(term, other, self.cluster.directory) for term in parsed_terms(pod.affinity))
 
     def _leaves_behind(self, group: Sequence[Pod], node: str, targets: Iterable[str]) -> bool:
@@ -144,7 +152,7 @@ class _RestartTrials:
             least, now = min([weights[numbers[each]] for each in targets], default=-1), weights[numbers[node]]
             if least < now or (number == 0 and least == now):
                 return None
-        weights, possible = self.weights(pods[0]), sum(each.weight for each in _preferences(pods[0]))
+        weights, possible = self.weights(pods[0]), sum(each.weight for each in _preferences(self._instead_of(pods[0])))
         met = weights[numbers[node]], min(weights[numbers[each]] for each in targets)
         names = tuple([each.name for each in pods[1:]])
         return PreferredRestart(pods[0].name, self.owners[pods[0].key], node, names, targets, *met, possible), [each.key for each in pods]

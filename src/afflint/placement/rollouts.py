@@ -251,7 +251,7 @@ class Rollouts:
         states = OrderedStates(
             self._cluster_without(placed),
             old,
-            placed.pods[-1]._replace(name=f"{own.full_name}-new"),
+            placed.recreated.get(placed.pods[-1].key, placed.pods[-1])._replace(name=f"{own.full_name}-new"),
             partition=partition,
             unavailable=unavailable,
             ordered=own.pod_replacement.ordered,

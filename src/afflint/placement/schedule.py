@@ -37,6 +37,7 @@ _NOTHING: Mapping[PodKey, Held] = {}
 _NO_WAITS: Mapping[PodKey, str] = {}
 _NO_VICTIMS: Mapping[PodKey, Victim] = {}
 _NO_SOURCES: Mapping[PodKey, PodSource] = {}
+_NO_PODS: Mapping[PodKey, Pod] = {}
 
 
 class PlacedWorkload(NamedTuple):
@@ -58,6 +59,8 @@ class PlacedWorkload(NamedTuple):
     """Why scheduled pods do not run: a volume is attached to another node."""
     victims: Mapping[PodKey, Victim] = _NO_VICTIMS
     """The pods that ran there before and are preempted."""
+    recreated: Mapping[PodKey, Pod] = _NO_PODS
+    """The pods that replace running pods once these are gone, where the template differs from them."""
 
     @property
     def unjudged(self) -> str:
@@ -104,7 +107,8 @@ class Schedule(NamedTuple):
             return None
         from afflint.placement.preemption import PreemptionRules
 
-        return PreemptionRules(self.priorities, self.pods_of_workloads, recreated, not_created, more)
+        templates = {identity: pod for placed in self.workloads for identity, pod in placed.recreated.items()}
+        return PreemptionRules(self.priorities, self.pods_of_workloads, recreated, not_created, more, templates)
 
 
 class Attempt(NamedTuple):
@@ -170,7 +174,7 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
     staying = [
         (each, _nodes_of(pod_source, inventory, kept.get(pod_source.key, ())))
         if pod_source.has_own_pods
-        else _staying(pod_source, each, [before.read(inventory.pods[index]) for index in kept.get(pod_source.key, ())])
+        else _staying(pod_source, each, [inventory.pods[index] for index in kept.get(pod_source.key, ())], before)
         for pod_source, each in zip(pod_sources, compiled, strict=True)
     ]
     not_made = [
@@ -211,20 +215,27 @@ def _nodes_of(pod_source: PodSource, inventory: Inventory, kept: Sequence[int]) 
     return {numbers[index]: text_at(inventory.pods[index], "spec", "nodeName") for index in kept}
 
 
-def _staying(pod_source: PodSource, compiled: CompiledPods, running: Sequence[Pod]) -> tuple[CompiledPods, dict[int, str]]:
+def _staying(
+    pod_source: PodSource, compiled: CompiledPods, kept: Sequence[object], cluster: Cluster
+) -> tuple[CompiledPods, dict[int, str]]:
     """Return the pods of a workload, with running pods instead of new ones (by ordinal, if the name has one), and the nodes of these."""
+    running = [cluster.read(data) for data in kept]
     if pod_source.daemon:
         return _staying_by_node(compiled, running)
-    pods, nodes = list(compiled.pods), dict[int, str]()
+    pods, nodes, recreated = list(compiled.pods), dict[int, str](), dict[int, Pod]()
     numbers = {pod.name: number for number, pod in enumerate(pods)}
     free = iter([number for number in range(len(pods)) if pods[number].name not in {pod.name for pod in running}])
-    for pod in running[: len(pods)]:
+    for pod, data in zip(running[: len(pods)], kept, strict=False):
         number = numbers[pod.name] if pod.name in numbers else next(free)
         nodes[number] = pod.rules.node_name
         # Without the launcher pod of a virtual machine, only the node is certain.
         known = pods[number]._replace(name=pod.name) if pod_source.kubevirt else pod._replace(volumes=pod.volumes or pods[number].volumes)
-        pods[number] = known._replace(rules=known.rules._replace(node_name=""))
-    return compiled._replace(pods=tuple(pods)), nodes
+        template, pods[number] = pods[number], known._replace(rules=known.rules._replace(node_name=""))
+        if not (pod_source.kubevirt or pod_source.bare):
+            instead = replicas.recreated_pod(pod_source, number, pods[number], data, template)
+            if instead != pods[number]:
+                recreated[number] = instead
+    return compiled._replace(pods=tuple(pods), recreated=recreated), nodes
 
 
 def _staying_by_node(compiled: CompiledPods, running: Sequence[Pod]) -> tuple[CompiledPods, dict[int, str]]:
@@ -300,6 +311,11 @@ class _ScheduleBuilder:
             pod.key: why for each, whys in zip(compiled, held, strict=False) for number, why in whys.items() for pod in (each.pods[number],)
         }
         self.compiled = _distinct(compiled, self.pod_sources, self.before.pods.keys() - self.held.keys())
+        self.recreated = {
+            each.pods[number].key: pod._replace(name=each.pods[number].name)
+            for each in self.compiled
+            for number, pod in each.recreated.items()
+        }
         self.nodes: dict[PodKey, str] = {}
         self.pending: dict[PodKey, Mapping[str, str]] = {}
         self.errors: dict[PodKey, str] = {}
@@ -386,7 +402,7 @@ class _ScheduleBuilder:
             self.nodes.pop(identity, None)
             self.victims.setdefault(identity, victim)
             self.changes += 1
-        for pod in (*waiting, *[victim.pod for victim in attempt.victims]):
+        for pod in (*waiting, *[self.recreated.get(victim.pod.key, victim.pod) for victim in attempt.victims]):
             if pod.key in attempt.nodes:
                 self._bind(pod, attempt.nodes[pod.key])
                 self.pending.pop(pod.key, None)
@@ -407,7 +423,7 @@ class _ScheduleBuilder:
         from afflint.placement.preemption import PreemptionRules
 
         workloads = [(source, compiled.pods) for source, compiled in zip(self.pod_sources, self.compiled, strict=True)]
-        return PreemptionRules(self.priorities, workloads, self.victims)
+        return PreemptionRules(self.priorities, workloads, self.victims, recreated_pods=self.recreated)
 
     def result(self) -> Schedule:
         workloads = []
@@ -421,7 +437,8 @@ class _ScheduleBuilder:
             stays = frozenset([compiled.pods[number].key for number in ran])
             victims = {each: self.victims[each] for each in identities if self._is_shown(each, stays)} if self.victims else _NO_VICTIMS
             placed = PlacedWorkload(pod_source, compiled.pods, compiled.template, nodes, pending, error, held, stays - victims.keys())
-            workloads.append(placed._replace(victims=victims) if victims else placed)
+            recreated = {each: self.recreated[each] for each in identities if each in self.recreated} if self.recreated else _NO_PODS
+            workloads.append(placed._replace(victims=victims, recreated=recreated) if victims or recreated else placed)
         if self.exclusive:
             workloads = self._with_waits(workloads)
         return Schedule(self.before, self.cluster, tuple(workloads), self.exclusive, self.priorities, self.unready)

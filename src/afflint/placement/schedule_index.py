@@ -102,10 +102,15 @@ class ScheduleIndex:
             if not self.is_tied(pod):
                 end = self.end_of(pod, remains=remain)
                 if end is None:
-                    recreated[pod.key] = pod
+                    recreated[pod.key] = self.instead_of(pod)
                 else:
                     ended[pod.key] = end
         return recreated, ended
+
+    def instead_of(self, pod: Pod) -> Pod:
+        """Return the pod that the controller of a pod creates in its place: from the template of the workload, if this is known."""
+        placed = self.owners.get(pod.key)
+        return pod if placed is None else placed.recreated.get(pod.key, pod)
 
     def _never_again(self, pod: Pod) -> ReplicaEnd:
         """Return why a pod is not recreated."""

@@ -102,7 +102,7 @@ def _violation(place: _Place, cluster: Cluster, titles: Mapping[PodKey, str], re
         migration = schedule_pods(real, [target], preemption).nodes.get(target.key)
     if recreated:
         real.unbind(pod)
-        restart = schedule_pods(real, [pod], restarts.preemption((pod.key,))).nodes.get(pod.key)
+        restart = schedule_pods(real, [placed.recreated.get(pod.key, pod)], restarts.preemption((pod.key,))).nodes.get(pod.key)
         real.bind(pod, node)
     return Violation(pod.name, key, node, why, plugin, recreated, restart, migrates, migration, _strategy(place, cluster))
 
