@@ -86,6 +86,15 @@ replacements:
         for words in ((), ("--render",)):
             assert known(report(afflint, *words)) == ("not known", [], [("prod.yaml", "values of a chart that is not rendered")])
 
+    def test_values_of_a_chart_that_is_left_out(self, history: History, afflint: Afflint) -> None:
+        """The kustomization is rendered without the chart, which is in another place."""
+        chart = '{name: web, repo: "https://charts.example.com", version: 1.0.0, releaseName: web, valuesFile: prod.yaml}'
+        service = "{apiVersion: v1, kind: Service, metadata: {name: a}}\n"
+        history.commit({"kustomization.yaml": f"resources: [a.yaml]\nhelmCharts: [{chart}]\n", "a.yaml": service})
+        history.commit({"prod.yaml": "worker: {enabled: true}\n"})
+        history.write({"prod.yaml": "worker: {enabled: false}\n"})
+        assert known(report(afflint, "--render")) == ("not known", [], [("prod.yaml", "values of a chart that is not rendered")])
+
     def test_a_chart_of_a_generator(self, history: History, afflint: Afflint) -> None:
         generator = """\
 apiVersion: builtin

@@ -91,33 +91,35 @@ class ChangedFiles:
 
     def _links(self, after: Mapping[str, TreeEntry]) -> list[str]:
         """Return the links that lead to another content than before."""
-        sides = [self._before] if self._after is None else [self._before, self._after]
-        links = sorted({entry for side in sides for entry in side.values() if entry.mode == LINK})
-        blobs = sorted({each.blob for each in links})
-        targets = dict(zip(blobs, self._repository.blobs(blobs), strict=True))
-
-        def content(tree: Mapping[str, TreeEntry], path: str) -> str | None:
-            """Return the object that a path leads to; None if it leads to no file."""
-            for _ in range(_MOST_LINKS):
-                entry = tree.get(path)
-                if entry is None or entry.mode != LINK:
-                    return None if entry is None else entry.blob
-                path = os.path.normpath(os.path.join(os.path.dirname(path), os.fsdecode(targets.get(entry.blob) or b"")))
-            return None
 
         def now(path: str) -> str | None:
             if self._after is not None:
-                return content(self._after, path)
+                return _blob(self._end(self._after, path))
             data = self._read(path)
             return None if data is None else _blob_of(data, self._length)
 
-        paths = {each.path for each in links} | {path for path, entry in after.items() if entry.mode == LINK}
-        return [path for path in paths if self._may_count(path) and content(self._before, path) != now(path)]
+        paths = {path for side in (self._before, after) for path, entry in side.items() if entry.mode == LINK}
+        return [path for path in paths if self._may_count(path) and _blob(self._end(self._before, path)) != now(path)]
+
+    @cached_property
+    def _targets(self) -> dict[str, str]:
+        """Where links lead, by their objects."""
+        links = sorted({entry.blob for side in (self._before, self._after or {}) for entry in side.values() if entry.mode == LINK})
+        return {blob: os.fsdecode(data or b"") for blob, data in zip(links, self._repository.blobs(links), strict=True)}
+
+    def _end(self, tree: Mapping[str, TreeEntry], path: str) -> TreeEntry | None:
+        """Return the entry of a commit that a path leads to; None if it leads to nothing."""
+        for _ in range(_MOST_LINKS):
+            entry = tree.get(path)
+            if entry is None or entry.mode != LINK:
+                return entry
+            path = os.path.normpath(os.path.join(os.path.dirname(path), self._targets[entry.blob]))
+        return None
 
     def _blobs(self, paths: Iterable[str]) -> list[str]:
         """Return the objects of Git with the versions of some files."""
         sides = [self._before] if self._after is None else [self._before, self._after]
-        found = [each[path] for each in sides for path in paths if path in each]
+        found = [entry for side in sides for path in paths if (entry := self._end(side, path)) is not None]
         return sorted({each.blob for each in found if not each.mode.startswith(SUBMODULE)})
 
     def _file(self, path: str, after: Mapping[str, TreeEntry], known: Mapping[str, bytes | None]) -> ChangedFile:
@@ -135,20 +137,13 @@ class ChangedFiles:
 
     def _content(self, tree: Mapping[str, TreeEntry], path: str, known: Mapping[str, bytes | None]) -> tuple[bytes | None, str]:
         """Return the content of a file of a commit, and why it is not known; None and nothing for a file that the commit does not have."""
-        here, data = path, None
-        for _ in range(_MOST_LINKS):
-            entry = tree.get(here)
-            if entry is None:
-                return None, "" if here == path else _LEADS_ELSEWHERE
-            if entry.mode.startswith(SUBMODULE):
-                return b"", _IS_SUBMODULE
-            data = known[entry.blob] if entry.blob in known else next(self._repository.blobs([entry.blob]))
-            if data is None:
-                return b"", _ABSENT
-            if entry.mode.startswith(REGULAR):
-                return data, ""
-            here = os.path.normpath(os.path.join(os.path.dirname(here), os.fsdecode(data)))
-        return b"", _LEADS_ELSEWHERE
+        entry = self._end(tree, path)
+        if entry is None:
+            return (b"", _LEADS_ELSEWHERE) if path in tree else (None, "")
+        if entry.mode.startswith(SUBMODULE):
+            return b"", _IS_SUBMODULE
+        data = known[entry.blob]
+        return (b"", _ABSENT) if data is None else (data, "")
 
     def _full(self, path: str) -> str:
         return os.path.join(self._repository.root, path)
@@ -208,6 +203,10 @@ def _is_same(file: ChangedFile) -> bool:
     """Return whether a file of the work tree is what a pointer of Git LFS means."""
     before, after = file.before or b"", file.after or b""
     return before.startswith(LFS_POINTER) and bool(after) and b"oid sha256:" + sha256(after).hexdigest().encode() in before
+
+
+def _blob(entry: TreeEntry | None) -> str | None:
+    return None if entry is None else entry.blob
 
 
 def _blob_of(data: bytes, length: int) -> str:

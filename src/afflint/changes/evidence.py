@@ -90,9 +90,7 @@ def _of_outputs(base: Side, head: Side, known: Collection[str]) -> Evidence:
                 found.append(NotCompared(name, f"{each.title}, which it creates, is not rendered"))
             elif is_custom(group) and identify(api_version_of(each.data), kind).kind is None:
                 custom = _of_custom(each, name)
-                differs = each.values and not custom.not_compared and custom is not _COMPARED
-                why = f"{each.title}: afflint does not know which pods its operator makes"
-                found += [NotCompared(name, why)] if differs else custom.not_compared
+                found += custom.not_compared or ([_of_operator(each, name)] if custom.values else [])
     return Evidence((), tuple(found))
 
 
@@ -102,11 +100,8 @@ def _without_moves(changed: Iterable[ChangedFile]) -> list[ChangedFile]:
     gone = {each.before: each.path for each in files if each.after is None and each.before and _has_only_values(each)}
     moved = {each.path: gone.pop(each.after) for each in files if each.before is None and each.after in gone and _has_only_values(each)}
     old = {*moved.values()}
-    return [
-        each._replace(before=each.after, moved_from=moved.get(each.path, "")) if each.path in moved else each
-        for each in files
-        if each.path not in old
-    ]
+    kept = [each for each in files if each.path not in old]
+    return [each._replace(before=each.after, moved_from=moved[each.path]) if each.path in moved else each for each in kept]
 
 
 def _has_only_values(file: ChangedFile) -> bool:
@@ -234,9 +229,11 @@ class _Judge:
         """Return what is known of a file that is part of what was rendered: the releases in it need not be rendered themselves."""
         found = []
         missing = [each for side in there for each in side.left_out_of(file.path)]
-        if missing and os.path.basename(file.path) in (*NAMES, CHART, *_LOCKS):
+        declares = os.path.basename(file.path) in (*NAMES, CHART, *_LOCKS)
+        if missing and declares:
             found.append(Evidence((), (NotCompared(shown, f"it is rendered without {summarize_names(list(dict.fromkeys(missing)))}"),)))
         lacks_some = any(side.renders is not None and side.renders.lacks_some for side in there)
+        has_values = any(side.readers.has_values(file.path) for side in there)
         for each in self._differences(file, shown) or ():
             is_release = is_workload_source(group_of(each.data), kind_of(each.data))
             is_source = group_of(each.data).startswith(_SOURCES) and lacks_some
@@ -244,7 +241,7 @@ class _Judge:
                 found.append(_of_custom(each, shown))
             elif is_source or (is_release and not all(side.has_rendered_object(each.title) for side in there)):
                 found.append(_of_object(each, shown, _reason(file, there) or "its chart or folder is in another place", is_values=False))
-            elif lacks_some and not kind_of(each.data) and any(side.readers.has_values(file.path) for side in there):
+            elif not (kind_of(each.data) or declares) and (missing or (lacks_some and has_values)):
                 found.append(_of_object(each, shown, "", is_values=True))
         return _together(found)
 
@@ -314,8 +311,11 @@ def _of_custom(difference: ObjectDifference, file: str) -> Evidence:
     if any(operator_pods(each, NOWHERE) is not None for each in workloads):
         return _COMPARED  # As a workload.
     is_known = custom_kind_of(group, kind) is not None and not difference.is_whole
-    why = f"{difference.title}: afflint does not know which pods its operator makes"
-    return Evidence(difference.values, (NotCompared(file, why),) if difference.others and not is_known else ())
+    return Evidence(difference.values, (_of_operator(difference, file),) if difference.others and not is_known else ())
+
+
+def _of_operator(difference: ObjectDifference, file: str) -> NotCompared:
+    return NotCompared(file, f"{difference.title}: afflint does not know which pods its operator makes")
 
 
 def _has_other_dependencies(file: ChangedFile) -> bool:
