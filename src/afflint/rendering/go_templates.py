@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.yaml.template_actions import actions_in, inside_of, tokens_of, word_of
+from afflint.yaml.go_syntax import Block, Expression, GoSyntaxError, Piece, Statement, Text, parsed
 
 _LARGEST, _DEEPEST, _LONGEST = 1 << 20, 50, 80
 LONGEST_VALUE = 1 << 16
 """The most characters and items of a value on its way through functions: each can make it longer."""
 _MOST_STEPS, _MOST_COMPUTED = 100_000, 1 << 22
 """The limits for all templates of a budget: the actions and iterations, and the characters and items that functions take and return."""
-_BLOCKS = ("if", "with", "range")
-_CONSTANTS: Mapping[str, Any] = {"true": True, "false": False, "nil": None}
 
 
 class _UnknownValue:
@@ -34,7 +32,7 @@ class _UnknownValue:
 UNKNOWN, UNSET = _UnknownValue(), _UnknownValue(is_unset=True)
 
 
-class TemplateError(Exception):
+class TemplateError(GoSyntaxError):
     """A template that cannot be filled: ``action`` is the one that is responsible, ``is_known`` whether it is understood.
 
     ``is_too_large``: it is understood, but it takes too many steps, or its value is too long.
@@ -42,7 +40,6 @@ class TemplateError(Exception):
 
     def __init__(self, action: str, *, is_known: bool = False, is_too_large: bool = False) -> None:
         super().__init__(action)
-        self.action = action
         self.is_known = is_known
         self.is_too_large = is_too_large
 
@@ -103,167 +100,35 @@ def fill(
     if "{{" not in text:
         return Filled(text, is_aligned=True)
     filler = _Filler(data=data, is_complete=is_complete, unknown=unknown, budget=budget or TemplateBudget())
-    filler.run(_parsed(text), data, {})
+    filler.run(_pieces_of(text), data, {})
     return Filled("".join(filler.pieces), filler.is_aligned)
 
 
-# Parsing.
-
-
-class _Text(NamedTuple):
-    text: str
-    line: int
-
-
-Expression = tuple[Any, ...]
-"""``("value", value)``, ``("path", root, names)`` or ``("call", name, arguments)``. The root is `.`, a variable or an expression."""
-
-
-class _Statement(NamedTuple):
-    """An action with its text; ``names`` are the variables that it sets. ``word`` is "" if it has none."""
-
-    word: str
-    names: tuple[str, ...]
-    expression: Expression | None
-    text: str
-    is_declared: bool = True
-
-
-class _Block(NamedTuple):
-    """Branches of an `if`, `with` or `range`, the first that applies is taken; the action of `else` has no expression."""
-
-    branches: list[tuple[_Statement, list[Any]]]
-
-
-def _parsed(text: str) -> list[Any]:
-    """Return the texts, actions and blocks of a template. Raises TemplateError."""
-    top: list[Any] = []
-    body, open_blocks = top, list[_Block]()
-    for each in _pieces(text):
-        if isinstance(each, _Text) or each.word not in (*_BLOCKS, "else", "end"):
-            body.append(each)
-            continue
-        if each.word in _BLOCKS:
-            block = _Block([(each, [])])
-            body.append(block)
-            open_blocks.append(block)
-        elif open_blocks and each.word == "else":
-            open_blocks[-1].branches.append((each, []))
-        elif open_blocks:
-            open_blocks.pop()
-        else:
-            raise TemplateError(each.text)
-        if len(open_blocks) > _DEEPEST:
-            raise TemplateError(each.text)
-        body = open_blocks[-1].branches[-1][1] if open_blocks else top
-    if open_blocks:
-        raise TemplateError(open_blocks[-1].branches[0][0].text)
-    return top
-
-
-def _pieces(text: str) -> Iterator[_Text | _Statement]:
-    """Yield the texts and actions of a template, without comments and trimmed spaces. Raises TemplateError."""
-    actions, unclosed = actions_in(text)
-    position, line, trims = 0, 1, False
-    for start, end, action in (*actions, (len(text), len(text), "")):
-        if not action and unclosed >= 0:
-            raise TemplateError(text[unclosed:][:_LONGEST].partition("\n")[0])
-        before = text[position:start]
-        literal = before.lstrip() if trims else before
-        skipped = before[: len(before) - len(literal)].count("\n")
-        if literal := literal.rstrip() if action[2:3] == "-" else literal:
-            yield _Text(literal, line + skipped)
-        line += before.count("\n") + action.count("\n")
-        position, trims = end, action[-3:-2] == "-"
-        if action and word_of(action) != "/*":
-            yield _action(inside_of(action), action)
-
-
-def _action(inside: str, text: str) -> _Statement:
-    tokens = [*tokens_of(inside)]
-    word = tokens[0][1] if tokens and tokens[0][0] == "word" else ""
-    if word == "else" and len(tokens) > 1 and tokens[1][1] == "if":
-        return _Statement("else", (), parse_pipeline(tokens[2:], text), text)
-    if word in ("else", "end"):
-        if len(tokens) > 1:
-            raise TemplateError(text)
-        return _Statement(word, (), None, text)
-    word = word if word in (*_BLOCKS, "define", "block", "template", "break", "continue", "include") else ""
-    if word not in ("", *_BLOCKS):
-        raise TemplateError(text)
-    rest = tokens[1:] if word else tokens
-    sign = next((number for number, each in enumerate(rest) if each[0] == "sign" and each[1] in (":=", "=")), None)
-    if sign is None:
-        return _Statement(word, (), parse_pipeline(rest, text), text)
-    names = tuple([each for kind, each in rest[:sign] if kind == "path"])
-    return _Statement(word, names, parse_pipeline(rest[sign + 1 :], text), text, rest[sign][1] == ":=")
-
-
-_BAR = ("sign", "|")
-
-
-def parse_pipeline(tokens: Iterable[tuple[str, str]], text: str) -> Expression:
-    """Return the commands of an action with this text that are joined with `|`, each the last argument of the next.
-
-    Raises TemplateError.
-    """
-    rest = [*tokens][::-1]
-    if rest.count(_BAR) > _DEEPEST:
-        raise TemplateError(text)
-    found = _pipeline(rest, text, 0)
-    if rest:
-        raise TemplateError(text)
-    return found
-
-
-def _pipeline(rest: list[tuple[str, str]], text: str, depth: int) -> Expression:
-    result: Expression | None = None
-    while True:
-        operands: list[Expression] = []
-        while rest and rest[-1] not in (_BAR, ("sign", ")")):
-            operands.append(_operand(rest, text, depth))
-        if not operands:
-            raise TemplateError(text)
-        first, arguments = operands[0], operands[1:]
-        if first[0] == "call" and first[2] is None:
-            result = ("call", first[1], [*arguments, *([result] if result is not None else [])])
-        elif arguments or result is not None:
-            raise TemplateError(text)
-        else:
-            result = first
-        if not rest or rest[-1] != _BAR:
-            return result
-        rest.pop()
-
-
-def _operand(rest: list[tuple[str, str]], text: str, depth: int) -> Expression:
-    kind, token = rest.pop()
-    if token == "(" and kind == "sign" and depth < _DEEPEST:
-        found = _pipeline(rest, text, depth + 1)
-        if not rest or rest.pop() != ("sign", ")"):
-            raise TemplateError(text)
-        return ("path", found, tuple(rest.pop()[1][1:].split("."))) if rest and rest[-1][0] == "field" else found
-    if kind == "text":
-        return ("value", _unquoted(token, text))
-    if kind == "number" and len(token) < 18:
-        return ("value", int(token))
-    if kind == "path":
-        root, _, names = token.partition(".")
-        return ("path", root or ".", tuple(names.split(".")) if names else ())
-    if kind == "word":
-        return ("value", _CONSTANTS[token]) if token in _CONSTANTS else ("call", token, None)
-    raise TemplateError(text)
-
-
-def _unquoted(token: str, text: str) -> str:
-    if token[0] == "`":
-        return token[1:-1]
+def _pieces_of(text: str) -> list[Piece]:
+    """Return the pieces of a template. Raises TemplateError, also for actions that are not supported."""
     try:
-        unquoted = str(json.loads(token))
-        unquoted.encode()  # A surrogate is not a character of Go.
-    except ValueError:
-        raise TemplateError(text) from None
-    return unquoted
+        pieces = parsed(text)
+    except GoSyntaxError as error:
+        raise TemplateError(error.action) from None
+    _reject_unsupported(pieces)
+    return pieces
+
+
+def _reject_unsupported(pieces: Sequence[Piece]) -> None:
+    """Raise TemplateError for named templates, and for what ends a loop."""
+    for each in pieces:
+        if isinstance(each, Block):
+            for action, body in each.branches:
+                _reject_unsupported((action, *body))
+        elif isinstance(each, Statement) and (each.word in _UNSUPPORTED or _includes(each.expression)):
+            raise TemplateError(each.text)
+
+
+_UNSUPPORTED = ("define", "block", "template", "break", "continue")
+
+
+def _includes(expression: Expression | None) -> bool:
+    return expression is not None and (expression[0] == "method" or expression[:2] == ("call", "include"))
 
 
 # Filling.
@@ -287,6 +152,8 @@ class Evaluator:
             return first
         if kind == "path":
             return self.at_path(first, others[0], dot, variables)
+        if kind == "method":
+            return UNKNOWN
         return self.called(first, others[0] or (), dot, variables)
 
     def at_path(self, root: Any, names: Sequence[str], dot: Any, variables: Variables) -> Any:
@@ -356,11 +223,11 @@ class _Filler(Evaluator):
         except ValueTooLargeError:
             raise TemplateError(_shown(each), is_too_large=True) from None
 
-    def _run(self, piece: _Text | _Statement | _Block, dot: Any, scope: dict[str, list[Any]]) -> None:
+    def _run(self, piece: Text | Statement | Block, dot: Any, scope: dict[str, list[Any]]) -> None:
         """Add the text of a piece, or set a variable. Raises TemplateError and ValueTooLargeError."""
-        if isinstance(piece, _Text):
+        if isinstance(piece, Text):
             self._literal(piece)
-        elif isinstance(piece, _Block):
+        elif isinstance(piece, Block):
             self._block(piece, dot, scope)
         elif not piece.names:
             self._add(as_text(self._evaluated(piece, dot, scope)), piece.text)
@@ -373,7 +240,7 @@ class _Filler(Evaluator):
         if self._size > _LARGEST:
             raise ValueTooLargeError
 
-    def _literal(self, piece: _Text) -> None:
+    def _literal(self, piece: Text) -> None:
         """Add a text of the template; blank lines replace those that were left out before it."""
         for number, line in enumerate(piece.text.split("\n")):
             if number:
@@ -391,7 +258,7 @@ class _Filler(Evaluator):
         self._line += text.count("\n")
         self._size += len(text)
 
-    def _block(self, block: _Block, dot: Any, variables: Variables) -> None:
+    def _block(self, block: Block, dot: Any, variables: Variables) -> None:
         for action, body in block.branches:
             value = True if action.expression is None else self._evaluated(action, dot, variables)
             is_true = _truth(value)
@@ -404,7 +271,7 @@ class _Filler(Evaluator):
                 self._branch(action, body, value, dot, variables)
                 return
 
-    def _branch(self, action: _Statement, body: Sequence[Any], value: Any, dot: Any, variables: Variables) -> None:
+    def _branch(self, action: Statement, body: Sequence[Any], value: Any, dot: Any, variables: Variables) -> None:
         if action.word == "range":
             for key, each in _items(value, action):
                 self.budget.step()
@@ -412,9 +279,9 @@ class _Filler(Evaluator):
                 self.run(body, each, {**variables, **names})
         else:
             named = {name: [value] for name in action.names[:1]}
-            self.run(body, value if action.word == "with" else dot, {**variables, **named})
+            self.run(body, value if action.word.endswith("with") else dot, {**variables, **named})
 
-    def _evaluated(self, action: _Statement, dot: Any, variables: Variables) -> Any:
+    def _evaluated(self, action: Statement, dot: Any, variables: Variables) -> Any:
         """Return the value of an action. Raises ValueTooLargeError."""
         self.budget.step()
         return self.value(action.expression, dot, variables)
@@ -424,15 +291,15 @@ def _spans_lines(body: Sequence[Any]) -> bool:
     """Return whether a body has several lines, or changes variables."""
     return any(
         "\n" in each.text
-        if isinstance(each, _Text)
+        if isinstance(each, Text)
         else any(_spans_lines(inner) for _, inner in each.branches)
-        if isinstance(each, _Block)
+        if isinstance(each, Block)
         else bool(each.names)
         for each in body
     )
 
 
-def _items(value: Any, action: _Statement) -> Iterator[tuple[Any, Any]]:
+def _items(value: Any, action: Statement) -> Iterator[tuple[Any, Any]]:
     if type(value) is dict and all(type(key) is str for key in value):
         yield from sorted(value.items(), key=lambda pair: str(pair[0]))
     elif type(value) is list:
@@ -441,9 +308,9 @@ def _items(value: Any, action: _Statement) -> Iterator[tuple[Any, Any]]:
         raise TemplateError(action.text)
 
 
-def _shown(piece: _Text | _Statement | _Block) -> str:
+def _shown(piece: Text | Statement | Block) -> str:
     """Return the text of a piece of a template, in one line."""
-    action = piece.branches[0][0] if isinstance(piece, _Block) else piece
+    action = piece.branches[0][0] if isinstance(piece, Block) else piece
     return action.text.strip()[:_LONGEST].partition("\n")[0]
 
 

@@ -17,12 +17,10 @@ from afflint.rendering.go_templates import (
     UNKNOWN,
     UNSET,
     Evaluator,
-    Expression,
-    TemplateError,
     ValueTooLargeError,
     as_text,
-    parse_pipeline,
 )
+from afflint.yaml.go_syntax import Expression, GoSyntaxError, parse_pipeline
 from afflint.yaml.template_actions import actions_in, inside_of, tokens_of, with_replaced
 
 Parameters = Mapping[str, str]
@@ -72,7 +70,7 @@ class _Filling(Evaluator):
         """Return the text of an action; None if it is unknown."""
         try:
             found = as_text(self.value(_expression_of(inside), None, {}))
-        except (TemplateError, ValueTooLargeError):
+        except (GoSyntaxError, ValueTooLargeError):
             return None
         return found
 

@@ -16,7 +16,8 @@ _WORD = re.compile(r"\{[{%][-+~]?\s*(/\*|\$\w*\s*(?:,\s*\$\w+\s*)?:?=|\w+)?")
 _OPENING = {"{{": frozenset(("if", "range", "with", "define", "block"))}
 _OPENING["{%"] = frozenset(("if", "for", "with", "block", "macro", "call", "filter", "raw"))
 _TOKEN = re.compile(
-    r"(?P<text>\"(?:[^\"\\]|\\.)*\"|`[^`]*`)|(?P<number>-?\d+)(?![\w.])|(?P<path>\$\w*(?:\.\w+)*|(?:\.\w+)+|\.)"
+    r"(?P<text>\"(?:[^\"\\]|\\.)*\"|`[^`]*`)|(?P<number>-?\d+)(?![\w.])|(?P<float>-?\d{1,18}\.\d{0,18})(?![\w.])"
+    r"|(?P<path>\$\w*(?:\.\w+)*|(?:\.\w+)+|\.)"
     r"|(?P<word>[A-Za-z_]\w*)|(?P<sign>:=|=|[|(),])|(?P<blank>\s+)"
 )
 
