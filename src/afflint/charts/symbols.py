@@ -1,0 +1,292 @@
+"""What a template computes when its values are not known: values by their path, text with gaps, and alternatives with their conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from afflint.findings.paths import Path
+from afflint.yaml.document import value_at_path
+
+_LARGEST_CONDITION = 32
+_MOST_ALTERNATIVES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The value at a path of the values; EACH is an item of a list, or the value of any key."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOf:
+    """A key of the map, or an index of the list, at a path of the values."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value that is written in a template: text, a number, a boolean or None."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Something that is computed from the values at some paths, in a way that is not known."""
+
+    paths: frozenset[Path] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A boolean that a condition decides."""
+
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Text that a template has written."""
+
+    pieces: tuple[OutputPiece, ...]
+
+
+@dataclass(eq=False, slots=True)
+class MapSymbol:
+    """A map with known keys; ``rest`` are maps whose keys it has, too. Functions of templates change maps in place.
+
+    ``name`` identifies the root of a chart.
+    """
+
+    entries: dict[str, Symbol] = field(default_factory=dict)
+    rest: list[Atom] = field(default_factory=list)
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListSymbol:
+    """A list with known items."""
+
+    items: tuple[Symbol, ...]
+
+
+Atom = Ref | KeyOf | Literal | Derived | Truth | Output | MapSymbol | ListSymbol
+
+Condition = tuple[Any, ...]
+"""``("true",)``, ``("set", path)``, ``("key", path)``, ``("eq", path, value)``, ``("not", condition)``, ``("and"|"or", *conditions)``, ``("?",)``."""
+TRUE, FALSE, UNKNOWN = ("true",), ("not", ("true",)), ("?",)
+
+Symbol = tuple[tuple[Condition, Atom], ...]
+"""Alternatives, each with its condition."""
+
+
+# The text that templates write.
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Literal text of a file that begins on a line."""
+
+    text: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A place in the text for a value that is not known. ``form``: ``text``, ``yaml``, ``json``, ``quoted``, or ``words`` made of it."""
+
+    value: Atom
+    form: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """Texts, each with its condition."""
+
+    branches: tuple[tuple[Condition, tuple[OutputPiece, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Indented:
+    """Text whose lines are indented further. ``on_new_line``: it begins on a line of its own."""
+
+    width: int
+    pieces: tuple[OutputPiece, ...]
+    on_new_line: bool
+
+
+OutputPiece = Written | Hole | Alternatives | Indented
+
+
+def holes_in(pieces: Iterable[OutputPiece]) -> Iterator[Hole]:
+    """Yield the holes in a text."""
+    waiting = [*pieces]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Hole):
+            yield each
+        elif isinstance(each, Alternatives):
+            waiting += [inner for _, body in each.branches for inner in body]
+        elif isinstance(each, Indented):
+            waiting += each.pieces
+
+
+def literal_text(pieces: Iterable[OutputPiece]) -> str | None:
+    """Return a text without holes and alternatives; None for any other."""
+    found = [each.text if isinstance(each, Written) else None for each in pieces]
+    return None if None in found else "".join(each or "" for each in found)
+
+
+# Symbols.
+
+
+def symbol(*atoms: Atom) -> Symbol:
+    """Return a symbol that is one of some atoms, whatever the conditions are."""
+    condition = TRUE if len(atoms) < 2 else UNKNOWN
+    return tuple([(condition, each) for each in atoms])
+
+
+NOTHING: Symbol = ((TRUE, Literal(None)),)
+
+
+def one_of(*alternatives: tuple[Condition, Symbol]) -> Symbol:
+    """Return the symbol that is one of several, each under its condition."""
+    found: dict[tuple[Condition, Any], Atom] = {}
+    for condition, each in alternatives:
+        for own, atom in each:
+            both = both_of(condition, own)
+            if both != FALSE:
+                found.setdefault((both, id(atom) if isinstance(atom, MapSymbol) else atom), atom)
+    if len(found) > _MOST_ALTERNATIVES:
+        kept = dict.fromkeys(atom for atom in found.values() if isinstance(atom, MapSymbol))
+        return symbol(*kept, Derived(frozenset(path for atom in found.values() for path in paths_of(atom))))
+    return tuple([(condition, atom) for (condition, _), atom in found.items()])
+
+
+def copied(atom: Atom, depth: int = 0) -> Atom:
+    """Return a copy of a map that later changes of the map do not change; any other atom as it is."""
+    if not isinstance(atom, MapSymbol) or atom.name or depth > _DEEPEST:
+        return atom
+    entries = {key: tuple([(each, copied(inner, depth + 1)) for each, inner in value]) for key, value in atom.entries.items()}
+    return MapSymbol(entries, [copied(each, depth + 1) for each in atom.rest])
+
+
+def paths_of(atom: Atom, depth: int = 0) -> Iterator[Path]:
+    """Yield the paths of the values that an atom depends on."""
+    if isinstance(atom, (Ref, KeyOf)):
+        yield atom.path
+    elif isinstance(atom, Derived):
+        yield from atom.paths
+    elif isinstance(atom, Truth):
+        yield from paths_in(atom.condition)
+    elif isinstance(atom, Output):
+        for hole in holes_in(atom.pieces):
+            yield from paths_of(hole.value, depth + 1)
+    elif isinstance(atom, (MapSymbol, ListSymbol)) and depth < _DEEPEST:
+        inner = [*atom.entries.values(), symbol(*atom.rest)] if isinstance(atom, MapSymbol) else atom.items
+        for each in inner:
+            for _, below in each:
+                yield from paths_of(below, depth + 1)
+
+
+_DEEPEST = 8
+
+
+# Conditions.
+
+
+def both_of(first: Condition, second: Condition) -> Condition:
+    """Return the condition that two conditions are true."""
+    if FALSE in (first, second):
+        return FALSE
+    if first == TRUE or first == second:
+        return second
+    return first if second == TRUE else _limited(("and", first, second))
+
+
+def any_of(conditions: Iterable[Condition]) -> Condition:
+    """Return the condition that one of some conditions is true."""
+    found = [*dict.fromkeys(each for each in conditions if each != FALSE)]
+    if TRUE in found:
+        return TRUE
+    return FALSE if not found else found[0] if len(found) == 1 else _limited(("or", *found))
+
+
+def negated(condition: Condition) -> Condition:
+    """Return the condition that a condition is not true."""
+    return condition[1] if condition[0] == "not" else UNKNOWN if condition == UNKNOWN else ("not", condition)  # type: ignore[no-any-return]
+
+
+def _limited(condition: Condition) -> Condition:
+    return condition if _size(condition) <= _LARGEST_CONDITION else UNKNOWN
+
+
+def _size(condition: Condition) -> int:
+    return 1 + sum(_size(each) for each in condition[1:] if type(each) is tuple and each and type(each[0]) is str)
+
+
+def truth_of(value: Symbol) -> Condition:
+    """Return the condition under which a symbol counts as true: it is not empty."""
+    return any_of(both_of(condition, _truth(atom)) for condition, atom in value)
+
+
+def _truth(atom: Atom) -> Condition:
+    if isinstance(atom, Ref):
+        return ("set", atom.path)
+    if isinstance(atom, Literal):
+        return TRUE if atom.value else FALSE
+    if isinstance(atom, Truth):
+        return atom.condition
+    if isinstance(atom, MapSymbol):
+        return TRUE if atom.entries else UNKNOWN
+    if isinstance(atom, ListSymbol):
+        return TRUE if atom.items else FALSE
+    if isinstance(atom, Output) and any((isinstance(each, Written) and each.text) for each in atom.pieces):
+        return TRUE
+    return UNKNOWN
+
+
+def paths_in(condition: Condition) -> Iterator[Path]:
+    """Yield the paths of the values that a condition asks for."""
+    if condition[0] in ("set", "key", "eq"):
+        yield condition[1]
+    elif condition[0] in ("not", "and", "or"):
+        for each in condition[1:]:
+            yield from paths_in(each)
+
+
+def holds(condition: Condition, values: Mapping[str, Any]) -> bool | None:
+    """Return whether a condition is true for the whole values of a chart; None if that is not known."""
+    kind = condition[0]
+    if kind == "true":
+        return True
+    if kind in ("set", "key", "eq"):
+        return _is_met(condition, values)
+    if kind == "not":
+        inner = holds(condition[1], values)
+        return None if inner is None else not inner
+    if kind in ("and", "or"):
+        found = [holds(each, values) for each in condition[1:]]
+        decisive = kind == "or"
+        return decisive if decisive in found else None if None in found else not decisive
+    return None
+
+
+def _is_met(condition: Condition, values: Mapping[str, Any]) -> bool | None:
+    kind, path, *compared = condition
+    if any(step == "*" for step in path):
+        return None
+    if kind == "key":
+        above = value_at_path(values, *path[:-1])
+        return type(above) is dict and path[-1] in above
+    found = value_at_path(values, *path)
+    if type(found) is str and "{{" in found:
+        return None
+    return bool(found) if kind == "set" else found == compared[0]

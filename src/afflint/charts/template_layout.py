@@ -1,0 +1,214 @@
+"""Where the gaps of a written template are: the field of an object that each value becomes, by the indentation of the lines around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from afflint.charts.symbols import (
+    TRUE,
+    Alternatives,
+    Atom,
+    Condition,
+    Hole,
+    Indented,
+    KeyOf,
+    ListSymbol,
+    MapSymbol,
+    OutputPiece,
+    any_of,
+    both_of,
+    paths_of,
+)
+from afflint.charts.template_reader import WrittenFile
+from afflint.findings.paths import Path
+from afflint.kube.kinds import EACH
+
+_GAP = "\ue000"
+_KEY = re.compile(rf"(\"[^\"]*\"|'[^']*'|[^\s#:\"'\[\]{{}},&*!|>%@][^#:]*?|[^\s#\"']*{_GAP}[^#\"']*?)\s*:(?=\s|$)")
+_BLOCK_SCALAR = re.compile(r"[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
+_LIST_FIELDS = ("tolerations", "topologySpreadConstraints")
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """A gap in an object: what is written there, under which condition, and where.
+
+    ``field``: the path in the object; None in a place that is not known. ``is_part``: a text around it belongs to the same value.
+    ``shift``: by how much further the first line of YAML of several lines is indented than the others. ``kinds`` are the kinds that the
+    object may have, empty if they are not known, and ``file`` and ``line`` the action that writes it.
+    """
+
+    value: Atom
+    form: str
+    kinds: frozenset[str]
+    field: Path | None
+    condition: Condition
+    file: str
+    line: int
+    is_part: bool = False
+    shift: int = 0
+
+
+@dataclass(slots=True)
+class _Object:
+    """An object of the output: its kinds, and the gaps in it."""
+
+    kinds: set[str] = field(default_factory=set)
+    landings: dict[Landing, list[Condition]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    hole: Hole
+    condition: Condition
+    column: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The line that is being written, with its gaps, and the keys and items around it, each with its column.
+
+    ``block``: the column of the key whose block scalar contains the line; -1 outside of one.
+    """
+
+    line: str = ""
+    gaps: tuple[_Gap, ...] = ()
+    stack: tuple[tuple[int, str], ...] = ()
+    block: int = -1
+
+
+def landings_in(written: WrittenFile) -> Iterator[Landing]:
+    """Yield the gaps in the objects of a template."""
+    layout = _Layout()
+    layout.write(written.pieces, TRUE, 0)
+    layout.end_line()
+    for each in layout.objects:
+        kinds = frozenset(each.kinds) if not any(_GAP in kind for kind in each.kinds) else frozenset()
+        for landing, conditions in each.landings.items():
+            yield replace(landing, kinds=kinds, condition=any_of(conditions))
+
+
+class _Layout:
+    def __init__(self) -> None:
+        self.objects = [_Object()]
+        self._state = _State()
+
+    def write(self, pieces: Iterable[OutputPiece], condition: Condition, width: int) -> None:
+        """Write some text. ``width``: by how much the lines after the first are indented."""
+        for each in pieces:
+            if isinstance(each, Alternatives):
+                self._alternatives(each, condition, width)
+            elif isinstance(each, Indented):
+                if each.on_new_line:
+                    self._text("\n", width)
+                self._add(" " * each.width)
+                self.write(each.pieces, condition, width + each.width)
+            elif isinstance(each, Hole):
+                gap = _Gap(each, condition, len(self._state.line), width)
+                self._state = replace(self._state, line=self._state.line + _GAP, gaps=(*self._state.gaps, gap))
+            else:
+                self._text(each.text, width)
+
+    def _alternatives(self, alternatives: Alternatives, condition: Condition, width: int) -> None:
+        """Write each text from the same state on; what follows is written after the first."""
+        before = self._state
+        for own, pieces in (*alternatives.branches[1:], *alternatives.branches[:1]):
+            self._state = before
+            self.write(pieces, both_of(condition, own), width)
+            if pieces is not alternatives.branches[0][1]:
+                self.end_line()
+
+    def _add(self, text: str) -> None:
+        self._state = replace(self._state, line=self._state.line + text)
+
+    def _text(self, text: str, width: int) -> None:
+        first, *others = text.split("\n")
+        self._add(first)
+        for each in others:
+            self.end_line()
+            self._state = replace(self._state, line=" " * width + each, gaps=())
+
+    def end_line(self) -> None:
+        """Read the line that has been written."""
+        state = self._state
+        line = state.line
+        bare = line.strip()
+        if not bare or (bare.startswith("#") and not state.gaps):
+            return
+        column = len(line) - len(line.lstrip(" "))
+        if state.block >= 0 and column > state.block:
+            self._land(state.gaps, tuple(step for _, step in state.stack), is_part=True)
+            return
+        if bare.startswith("---"):
+            self.objects.append(_Object())
+            self._state = replace(state, stack=(), block=-1)
+            return
+        if bare != _GAP or next(paths_of(state.gaps[0].hole.value), None) is not None:  # Otherwise it may be empty.
+            self._entry(line, column)
+
+    def _entry(self, line: str, column: int) -> None:
+        """Read a line with items, a key and a value."""
+        state = replace(self._state, block=-1)
+        stack, rest = [*state.stack], line[column:]
+        # A list may be as deep as its key, also one that is written by an action.
+        is_list = rest.strip() == _GAP and stack[-1:] and stack[-1][0] == column and stack[-1][1] in _LIST_FIELDS
+        _leave(stack, column, is_item=rest.startswith("- ") or rest == "-" or bool(is_list))
+        while rest.startswith("- ") or rest == "-":
+            stack.append((column, EACH))
+            inner = rest[1:].lstrip(" ")
+            column, rest = column + len(rest) - len(inner), inner
+        match = _KEY.match(rest)
+        if match is not None:
+            key = EACH if _GAP in match[1] else match[1].strip("\"'")
+            if column == 0 and key == "kind":
+                self.objects[-1].kinds.add(rest[match.end() :].strip().strip("\"'"))
+            stack.append((column, key))
+            value = rest[match.end() :].strip()
+            if _BLOCK_SCALAR.search(value):
+                state = replace(state, block=column)
+        else:
+            value = rest
+        self._state = replace(state, stack=tuple(stack), line="", gaps=())
+        if state.gaps:
+            path = tuple(step for _, step in stack)
+            bare = value.strip("\"'")
+            self._land(state.gaps, None if value[:1] in ("[", "{") else path, is_part=bare != _GAP and _GAP in bare)
+
+    def _land(self, gaps: Iterable[_Gap], path: Path | None, *, is_part: bool) -> None:
+        for each in gaps:
+            hole = each.hole
+            shift = each.column - each.width if hole.form == "yaml" and not is_part else 0
+            part = is_part or hole.form == "words"
+            for condition, atom, field in _values_in(hole.value, path, 0):
+                found = Landing(atom, hole.form, frozenset(), field, TRUE, hole.file, hole.line, part, shift)
+                self.objects[-1].landings.setdefault(found, []).append(both_of(each.condition, condition))
+
+
+def _values_in(atom: Atom, path: Path | None, depth: int) -> Iterator[tuple[Condition, Atom, Path | None]]:
+    """Yield the values in a map or list that is written at a path of an object, each with its condition and path."""
+    if isinstance(atom, MapSymbol) and depth < _DEEPEST:
+        for each in atom.rest:
+            yield from _values_in(each, path, depth + 1)
+        inner = [(key, value) for key, value in atom.entries.items()]
+    elif isinstance(atom, ListSymbol) and depth < _DEEPEST:
+        inner = [(EACH, value) for value in atom.items]
+    else:
+        if not isinstance(atom, KeyOf) and next(paths_of(atom), None) is not None:
+            yield TRUE, atom, path
+        return
+    for key, value in inner:
+        for condition, each in value:
+            for own, found, field in _values_in(each, None if path is None else (*path, key), depth + 1):
+                yield both_of(condition, own), found, field
+
+
+_DEEPEST = 8
+
+
+def _leave(stack: list[tuple[int, str]], column: int, *, is_item: bool) -> None:
+    """Remove the keys and items that end above a line at a column. The items of a list may be as deep as its key."""
+    while stack and (stack[-1][0] > column or (stack[-1][0] == column and not (is_item and stack[-1][1] != EACH))):
+        stack.pop()

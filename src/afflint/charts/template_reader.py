@@ -1,0 +1,711 @@
+"""What the templates of a chart write, read without their values: text with gaps, and which values are read on the way.
+
+Each template is run once with symbols in the place of values (``charts.symbols``). Each branch is followed under its condition, each loop once.
+What cannot be followed depends on all values that it gets. After text/template of Go, Sprig, and pkg/engine of helm.sh/helm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from afflint.charts.symbols import (
+    NOTHING,
+    TRUE,
+    UNKNOWN,
+    Alternatives,
+    Atom,
+    Condition,
+    Derived,
+    Hole,
+    Indented,
+    KeyOf,
+    ListSymbol,
+    Literal,
+    MapSymbol,
+    Output,
+    OutputPiece,
+    Ref,
+    Symbol,
+    Truth,
+    Written,
+    any_of,
+    both_of,
+    copied,
+    literal_text,
+    negated,
+    one_of,
+    paths_in,
+    paths_of,
+    symbol,
+    truth_of,
+)
+from afflint.findings.paths import Path
+from afflint.kube.kinds import EACH
+from afflint.yaml.go_syntax import Block, Expression, GoSyntaxError, Piece, Statement, Text, defines_in, parsed
+
+_MOST_STEPS = 150_000
+_DEEPEST = 24
+_MOST_ITEMS = 12
+_GLOBAL = "global"
+
+
+@dataclass(frozen=True, slots=True)
+class ChartPart:
+    """A chart or one of its dependencies. ``prefix`` is the path of its values; ``files`` are its templates by their names.
+
+    ``base`` is how the names of its files begin: "" or the folder of a dependency. ``condition``: when Helm uses it. ``unpacked`` returns the text of another file of the chart; None if it has none with this name.
+    """
+
+    name: str
+    prefix: Path
+    files: Mapping[str, str]
+    base: str = ""
+    is_library: bool = False
+    unpacked: Callable[[str], str | None] = lambda _: None
+    condition: Condition = TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """What one template writes."""
+
+    file: str
+    pieces: tuple[OutputPiece, ...]
+
+
+@dataclass(slots=True)
+class ValueReads:
+    """The values that templates read. ``whole``: with all that is in them. ``asked``: only whether, or to what, they are set.
+
+    ``opened``: file and line of what may read any value, in a way that is not known. ``fills_texts``: texts of the values are templates themselves.
+    """
+
+    whole: dict[Path, tuple[str, int]] = field(default_factory=dict)
+    asked: dict[Path, tuple[str, int]] = field(default_factory=dict)
+    opened: tuple[str, int] | None = None
+    fills_texts: bool = False
+
+
+class _TooLargeError(Exception):
+    """A chart that takes too many steps."""
+
+
+Scope = dict[str, list[Symbol]]
+"""Each variable in scope, as a list with its value, so that an inner block can change it."""
+
+
+class TemplateReader:
+    """Reads the templates of a chart and of its dependencies."""
+
+    def __init__(self, parts: Sequence[ChartPart], *, is_complete: bool = True) -> None:
+        """``is_complete``: all dependencies are among the parts."""
+        self.reads = ValueReads()
+        self._is_complete = is_complete
+        self._parts = parts
+        self._named: dict[str, tuple[str, list[Piece]]] = {}
+        self._files: dict[str, tuple[ChartPart, list[Piece]]] = {}
+        self._kept: dict[object, tuple[OutputPiece, ...]] = {}
+        self._roots: dict[str, Symbol] = {}
+        self._steps, self._depth = _MOST_STEPS, 0
+        self._file, self._line, self._part = "", 1, parts[0]
+        for part in reversed(parts):  # The chart's own templates replace those of its dependencies.
+            for name, text in part.files.items():
+                self._add(part, name, text)
+
+    def _add(self, part: ChartPart, name: str, text: str) -> None:
+        try:
+            pieces = parsed(text)
+        except GoSyntaxError as error:
+            self.reads.opened = name, text[: text.find(error.action)].count("\n") + 1
+            return
+        self._files[name] = part, pieces
+        self._named.update((each, (name, body)) for each, body in defines_in(pieces))
+
+    def written(self) -> list[WrittenFile]:
+        """Return what the templates write that are no partials, in the order of their names."""
+        found = []
+        try:
+            for name, (part, pieces) in sorted(self._files.items()):
+                if not part.is_library and not name.rpartition("/")[2].startswith("_"):
+                    found.append(WrittenFile(name, self._of_file(name, part, pieces)))
+        except (_TooLargeError, RecursionError):
+            self._open()
+        return found
+
+    def _of_file(self, name: str, part: ChartPart, pieces: Sequence[Piece]) -> tuple[OutputPiece, ...]:
+        before = self._file, self._line, self._part
+        self._file, self._part = name, part
+        if part.base not in self._roots:
+            self._roots[part.base] = symbol(self._root(part))
+        root = self._roots[part.base]
+        output = self._run(pieces, root, {"$": [root]})
+        self._file, self._line, self._part = before
+        return output if part.condition == TRUE else (Alternatives(((part.condition, output),)),)
+
+    def _root(self, part: ChartPart) -> MapSymbol:
+        """Return what `.` is at the top of a template."""
+        unknown = {each: symbol(Derived()) for each in _CHART_FIELDS}
+        chart: Symbol = symbol(MapSymbol({**unknown, "Name": symbol(Literal(part.name))}))
+        others: dict[str, Symbol] = {each: symbol(Derived()) for each in ("Release", "Capabilities", "Subcharts")}
+        template = symbol(MapSymbol({"BasePath": symbol(Literal(_BASE_PATH)), "Name": symbol(Derived())}))
+        files = symbol(MapSymbol({_FILES: symbol(Literal(True))}, [Derived()]))
+        return MapSymbol({**others, "Values": symbol(Ref(part.prefix)), "Chart": chart, "Template": template, "Files": files}, name=f"{part.base}.")
+
+    # Reads.
+
+    def _read(self, value: Symbol, *, asked: bool = False) -> None:
+        """Note that a value is read, with all that is in it unless it is only asked for."""
+        known = self.reads.asked if asked else self.reads.whole
+        for _, atom in value:
+            for path in paths_of(atom) if not isinstance(atom, Output) else ():  # The gaps of a text have been noted.
+                known.setdefault(path, (self._file, self._line))
+
+    def _open(self) -> None:
+        self.reads.opened = self.reads.opened or (self._file, self._line)
+
+    def _ask(self, condition: Condition) -> None:
+        for path in paths_in(condition):
+            self.reads.asked.setdefault(path, (self._file, self._line))
+
+    # Statements.
+
+    def _run(self, body: Sequence[Piece], dot: Symbol, scope: Scope) -> tuple[OutputPiece, ...]:
+        """Return what a body writes."""
+        scope = dict(scope)
+        found: list[OutputPiece] = []
+        for each in body:
+            self._steps -= 1
+            if self._steps < 0:
+                raise _TooLargeError
+            if isinstance(each, Text):
+                found.append(Written(each.text, self._file, each.line))
+            elif isinstance(each, Block):
+                self._line = each.branches[0][0].line
+                found += self._block(each, dot, scope)
+            else:
+                self._line = each.line
+                found += self._statement(each, dot, scope)
+        return tuple(found)
+
+    def _statement(self, each: Statement, dot: Symbol, scope: Scope) -> tuple[OutputPiece, ...]:
+        if each.expression is None:
+            return ()
+        value = self._value(each.expression, dot, scope)
+        if not each.names:
+            return self._printed(value)
+        if each.is_declared or each.names[0] not in scope:
+            scope[each.names[0]] = [value]
+        else:
+            scope[each.names[0]][0] = value
+        return ()
+
+    def _printed(self, value: Symbol, form: str = "text") -> tuple[OutputPiece, ...]:
+        """Return the text of a value."""
+        self._read(value)
+        branches = [(condition, self._text_of(atom, form)) for condition, atom in value]
+        if len(branches) == 1:
+            return branches[0][1]
+        return (Alternatives(tuple(branches)),)
+
+    def _text_of(self, atom: Atom, form: str) -> tuple[OutputPiece, ...]:
+        if isinstance(atom, Output) and form != "words":
+            return atom.pieces
+        if isinstance(atom, Output):
+            atom = Derived(frozenset(paths_of(atom)))
+        if isinstance(atom, Literal):
+            return (Written(_text_of(atom.value, form), self._file, self._line),)
+        return (Hole(copied(atom), form, self._file, self._line),)
+
+    def _block(self, block: Block, dot: Symbol, scope: Scope) -> tuple[OutputPiece, ...]:
+        if block.branches[0][0].word == "define":
+            return ()
+        before = {name: cell[0] for name, cell in scope.items()}
+        above: Condition = TRUE
+        branches: list[tuple[Condition, tuple[OutputPiece, ...]]] = []
+        changed: list[tuple[Condition, dict[str, Symbol]]] = []
+        for action, body in block.branches:
+            condition, pieces = self._branch(action, body, dot, scope)
+            branches.append((both_of(above, condition), pieces))
+            changed.append((both_of(above, condition), {name: scope[name][0] for name in before}))
+            for name, value in before.items():
+                scope[name][0] = value
+            above = both_of(above, negated(condition))
+        for name, value in before.items():
+            if any(each[name] is not value for _, each in changed):
+                scope[name][0] = one_of(*((condition, each[name]) for condition, each in changed), (above, value))
+        return (Alternatives(tuple(branches)),)
+
+    def _branch(self, action: Statement, body: Sequence[Piece], dot: Symbol, scope: Scope) -> tuple[Condition, tuple[OutputPiece, ...]]:
+        """Return the condition of a branch, and what it writes."""
+        if action.expression is None or action.word == "block":
+            return TRUE, self._run(body, dot, scope)
+        value = self._value(action.expression, dot, scope)
+        condition = truth_of(value)
+        self._read(value, asked=True)
+        self._ask(condition)
+        if action.word == "range":
+            return condition, self._range(action, body, value, scope)
+        inner = dict(scope)
+        for name in action.names[:1]:
+            inner[name] = [value]
+        is_with = action.word in ("with", "else with")
+        return condition, self._run(body, _if_set(value) if is_with else dot, inner)
+
+    def _range(self, action: Statement, body: Sequence[Piece], value: Symbol, scope: Scope) -> tuple[OutputPiece, ...]:
+        """Return what a loop writes, with one turn for each known item, and one for all items that are not known."""
+        found: list[OutputPiece] = []
+        for key, each in _turns(value):
+            inner = dict(scope)
+            names = action.names
+            inner.update(zip(names, [[key], [each]] if len(names) > 1 else [[each]], strict=False))
+            found += self._run(body, each, inner)
+        return tuple(found)
+
+    # Expressions.
+
+    def _value(self, expression: Expression, dot: Symbol, scope: Scope) -> Symbol:
+        kind, first, *others = expression
+        if kind == "value":
+            return symbol(Literal(first))
+        if kind == "path":
+            return self._at_path(first, others[0], dot, scope)
+        if kind == "method":
+            return self._method(first, others[0], dot, scope)
+        if first in ("and", "or") and others[0]:
+            return self._chained(first, [self._value(each, dot, scope) for each in others[0]])
+        return self._called(first, [self._value(each, dot, scope) for each in others[0] or ()])
+
+    def _at_path(self, root: object, names: Sequence[str], dot: Symbol, scope: Scope) -> Symbol:
+        if type(root) is tuple:
+            found = self._value(root, dot, scope)
+        else:
+            found = dot if root == "." else scope.get(str(root), [symbol(Derived())])[0]
+        for name in names:
+            found = self._field(found, name)
+        return found
+
+    def _field(self, value: Symbol, name: str) -> Symbol:
+        """Return the field of a value with a name."""
+        return one_of(*((condition, self._field_of(atom, name)) for condition, atom in value))
+
+    def _field_of(self, atom: Atom, name: str) -> Symbol:
+        if isinstance(atom, Ref):
+            # All charts of a release share the global values.
+            is_global = name == _GLOBAL and atom.path == self._part.prefix
+            return symbol(Ref((_GLOBAL,) if is_global else (*atom.path, name)))
+        if isinstance(atom, MapSymbol):
+            inner = [self._field_of(each, name) for each in atom.rest]
+            if name not in atom.entries:
+                return one_of(*((UNKNOWN, each) for each in inner)) if len(inner) != 1 else inner[0]
+            if not inner:
+                return atom.entries[name]
+            return one_of((UNKNOWN, atom.entries[name]), *((UNKNOWN, each) for each in inner))
+        if isinstance(atom, (Derived, Output)):
+            return symbol(Derived(frozenset(paths_of(atom))))
+        return NOTHING
+
+    def _method(self, path: Expression, arguments: Sequence[Expression], dot: Symbol, scope: Scope) -> Symbol:
+        """Return what a method gives, such as `.Files.Get` or `.Capabilities.APIVersions.Has`."""
+        _, root, names = path
+        owner = self._at_path(root, names[:-1], dot, scope)
+        given = [self._value(each, dot, scope) for each in arguments]
+        is_files = any(isinstance(atom, MapSymbol) and _FILES in atom.entries for _, atom in owner)
+        if is_files and names[-1] == "Get" and given and (text := self._part.unpacked(str(_literal(given[0]) or ""))) is not None:
+            return symbol(Literal(text))
+        for each in given:
+            self._read(each)
+        return symbol(Derived(frozenset([_ANY_FILE]))) if is_files else symbol(Derived())
+
+    def _chained(self, word: str, values: Sequence[Symbol]) -> Symbol:
+        """Return the value that decides an `and` or an `or`, or else the last one."""
+        found: list[tuple[Condition, Symbol]] = []
+        above: Condition = TRUE
+        for number, each in enumerate(values):
+            truth = truth_of(each)
+            self._ask(truth)
+            goes_on = truth if word == "and" else negated(truth)
+            ends = TRUE if number == len(values) - 1 else negated(goes_on)
+            found.append((both_of(above, ends), each))
+            above = both_of(above, goes_on)
+        return one_of(*found)
+
+    def _called(self, name: str, arguments: list[Symbol]) -> Symbol:
+        function = _FUNCTIONS.get(name)
+        if function is not None:
+            try:
+                return function(self, arguments)
+            except (IndexError, TypeError, ValueError):
+                pass
+        if name in ("lookup", "now", "uuidv4"):
+            return symbol(Derived())
+        if name == "fail":
+            return NOTHING
+        # A function that is not known here: its result depends on everything that it gets.
+        for each in arguments:
+            self._consume(each)
+        return symbol(Derived(frozenset(path for each in arguments for _, atom in each for path in paths_of(atom))))
+
+    def _consume(self, value: Symbol) -> None:
+        """Note that a value is read as a whole; with the root, anything may be read."""
+        self._read(value)
+        if any(path in ((), part.prefix) for _, atom in value for path in paths_of(atom) for part in self._parts if not part.is_library):
+            self._open()
+
+    # Functions.
+
+    def include(self, arguments: list[Symbol]) -> Symbol:
+        """Return what a named template, or another file of the chart, writes for a value."""
+        found: list[tuple[Condition, Symbol]] = []
+        given = arguments[1] if len(arguments) > 1 else NOTHING
+        for condition, atom in arguments[0]:
+            name = self._name_in(atom)
+            if name in self._named or name in self._files:
+                found.append((condition, symbol(Output(self._included(str(name), given)))))
+            elif name is None or (name and not self._is_complete):  # Otherwise Helm stops here.
+                self._consume(given)
+                found.append((condition, symbol(Derived(frozenset(path for _, each in given for path in paths_of(each))))))
+        return one_of(*found)
+
+    def _name_in(self, atom: Atom) -> str | None:
+        """Return the name of a template; for a file of the chart it follows the path of its templates."""
+        text = _literal(((TRUE, atom),))
+        return re.sub(rf"^{_BASE_PATH}/*", f"{self._part.base}templates/", text).strip() if type(text) is str else None
+
+    def _included(self, name: str, given: Symbol) -> tuple[OutputPiece, ...]:
+        key = name, _key_of(given)
+        if key in self._kept:
+            return self._kept[key]
+        if self._depth >= _DEEPEST:
+            self._consume(given)
+            return ()
+        self._depth += 1
+        before = self._file, self._line
+        if name in self._named:
+            self._file, body = self._named[name]
+            output = self._run(body, given, {"$": [given]})
+        else:
+            part, pieces = self._files[name]
+            output = self._of_file(name, part, pieces)
+        self._file, self._line = before
+        self._depth -= 1
+        self._kept[key] = output
+        return output
+
+    def fill(self, arguments: list[Symbol]) -> Symbol:
+        """Return the text of a template in a text (`tpl`)."""
+        found: list[tuple[Condition, Symbol]] = []
+        for condition, atom in arguments[0]:
+            text = atom.value if isinstance(atom, Literal) else literal_text(atom.pieces) if isinstance(atom, Output) else None
+            if type(text) is str and "{{" in text:
+                found.append((condition, symbol(Output(self._of_text(text, arguments[1])))))
+                continue
+            self.reads.fills_texts = True
+            if _ANY_FILE in paths_of(atom):
+                self._open()
+            found.append((condition, symbol(Output(self._printed(symbol(atom))))))
+        return one_of(*found)
+
+    def _of_text(self, text: str, given: Symbol) -> tuple[OutputPiece, ...]:
+        try:
+            return self._run(parsed(text), given, {"$": [given]})
+        except GoSyntaxError:
+            self._consume(given)
+            return ()
+
+    def to_yaml(self, arguments: list[Symbol]) -> Symbol:
+        """Return the YAML of a value."""
+        return symbol(Output(self._printed(arguments[0], "yaml")))
+
+    def to_json(self, arguments: list[Symbol]) -> Symbol:
+        """Return the JSON of a value."""
+        return symbol(Output(self._printed(arguments[0], "json")))
+
+    def quoted(self, arguments: list[Symbol]) -> Symbol:
+        """Return a value in quotes."""
+        return symbol(Output(self._printed(arguments[-1], "quoted")))
+
+    def words(self, arguments: list[Symbol]) -> Symbol:
+        """Return a text that is made of its last argument: another case, a part of it."""
+        found: list[OutputPiece] = []
+        for each in arguments:
+            known = _literal(each)
+            found += () if type(known) in (str, int) and len(arguments) > 1 and each is not arguments[-1] else self._printed(each, "words")
+        return symbol(Output(tuple(found)))
+
+    def same(self, arguments: list[Symbol]) -> Symbol:
+        """Return the last argument."""
+        return arguments[-1]
+
+    def parsed_yaml(self, arguments: list[Symbol]) -> Symbol:
+        """Return the value that a text contains: that of which it is the YAML."""
+        holes: list[Symbol] = []
+        for _, atom in arguments[0]:
+            pieces = [each for each in atom.pieces if not (isinstance(each, Written) and not each.text.strip())] if isinstance(atom, Output) else []
+            only = pieces[0] if len(pieces) == 1 else None
+            is_whole = isinstance(only, Hole) and only.form in ("yaml", "json")
+            holes.append(symbol(copied(only.value)) if is_whole and isinstance(only, Hole) else symbol(Derived(frozenset(paths_of(atom)))))
+        return one_of(*zip([condition for condition, _ in arguments[0]], holes, strict=True))
+
+    def indented(self, arguments: list[Symbol], *, on_new_line: bool = False) -> Symbol:
+        """Return a text with further spaces at the beginning of its lines."""
+        width = _literal(arguments[0])
+        pieces = self._printed(arguments[-1])
+        return symbol(Output((Indented(width, pieces, on_new_line),) if type(width) is int else pieces))
+
+    def default(self, arguments: list[Symbol]) -> Symbol:
+        """Return the second argument, or the first one if that is empty."""
+        return self._chained("or", [arguments[1], arguments[0]])
+
+    def coalesced(self, arguments: list[Symbol]) -> Symbol:
+        """Return the first argument that is not empty."""
+        return self._chained("or", [*arguments, NOTHING])
+
+    def ternary(self, arguments: list[Symbol]) -> Symbol:
+        """Return the first argument if the third is true, else the second."""
+        truth = truth_of(arguments[2])
+        self._read(arguments[2], asked=True)
+        return one_of((truth, arguments[0]), (negated(truth), arguments[1]))
+
+    def negation(self, arguments: list[Symbol]) -> Symbol:
+        """Return whether a value is empty."""
+        self._read(arguments[0], asked=True)
+        return symbol(Truth(negated(truth_of(arguments[0]))))
+
+    def equal(self, arguments: list[Symbol], *, negates: bool = False) -> Symbol:
+        """Return whether a value is equal to one of the others."""
+        for each in arguments:
+            self._read(each, asked=True)
+        first, *others = arguments if not isinstance(arguments[0][0][1], Literal) else arguments[::-1]
+        known = [_literal(each) for each in others]
+        is_plain = len(first) == 1 and isinstance(first[0][1], Ref) and all(each is not None for each in known)
+        path = next(paths_of(first[0][1]), ())
+        condition = any_of(("eq", path, each) for each in known) if is_plain else UNKNOWN
+        return symbol(Truth(negated(condition) if negates else condition))
+
+    def compared(self, arguments: list[Symbol]) -> Symbol:
+        """Return a boolean that depends on how values are compared."""
+        for each in arguments:
+            self._read(each, asked=True)
+        return symbol(Truth(UNKNOWN))
+
+    def has_key(self, arguments: list[Symbol]) -> Symbol:
+        """Return whether a map has a key."""
+        key = _literal(arguments[1])
+        (_, atom), *others = arguments[0]
+        if type(key) is not str or others:
+            for each in self._field(arguments[0], key) if type(key) is str else arguments[0]:
+                self._read((each,), asked=True)
+            return symbol(Truth(UNKNOWN))
+        if isinstance(atom, Ref):
+            self.reads.asked.setdefault((*atom.path, key), (self._file, self._line))
+            return symbol(Truth(("key", (*atom.path, key))))
+        is_known = isinstance(atom, MapSymbol) and not atom.rest
+        return symbol(Truth(TRUE if isinstance(atom, MapSymbol) and key in atom.entries else negated(TRUE) if is_known else UNKNOWN))
+
+    def of_key(self, arguments: list[Symbol]) -> Symbol:
+        """Return what a map or list has at some keys (`index`, `get`)."""
+        found = arguments[0]
+        for each in arguments[1:]:
+            key = _literal(each)
+            if type(key) is str:
+                found = self._field(found, key)
+            elif type(key) is int:
+                found = one_of(*((condition, _item(atom, key)) for condition, atom in found))
+            else:
+                self._read(each)
+                found = one_of(*((condition, item) for condition, atom in found for _, item in _turns(((TRUE, atom),))))
+        return found or symbol(Derived())
+
+    def dug(self, arguments: list[Symbol]) -> Symbol:
+        """Return what a map has at a path of keys, or a default (`dig`)."""
+        *keys, default, holder = arguments
+        found = self.of_key([holder, *keys])
+        return self._chained("or", [found, default])
+
+    def picked(self, arguments: list[Symbol]) -> Symbol:
+        """Return a map with some of the keys of another (`pick`)."""
+        names = [_literal(each) for each in arguments[1:]]
+        if any(type(each) is not str for each in names):
+            raise ValueError
+        return symbol(MapSymbol({str(each): self._field(arguments[0], str(each)) for each in names}))
+
+    def first(self, arguments: list[Symbol]) -> Symbol:
+        """Return an item of a list."""
+        return one_of(*((UNKNOWN, item) for condition, atom in arguments[-1] for _, item in _turns(((condition, atom),))))
+
+    def listed(self, arguments: list[Symbol]) -> Symbol:
+        """Return a list of some items."""
+        return symbol(ListSymbol(tuple(arguments)))
+
+    def joined_lists(self, arguments: list[Symbol]) -> Symbol:
+        """Return a list with the items of several (`concat`)."""
+        return one_of(*((UNKNOWN, each) for each in arguments))
+
+    def appended(self, arguments: list[Symbol]) -> Symbol:
+        """Return a list with a further item (`append`, `prepend`)."""
+        return one_of((UNKNOWN, arguments[0]), (UNKNOWN, symbol(ListSymbol((arguments[1],)))))
+
+    def mapped(self, arguments: list[Symbol]) -> Symbol:
+        """Return a map with some keys (`dict`)."""
+        names = [_literal(each) for each in arguments[::2]]
+        if any(type(each) is not str for each in names) or len(arguments) % 2:
+            raise ValueError
+        return symbol(MapSymbol({str(name): value for name, value in zip(names, arguments[1::2], strict=True)}))
+
+    def changed(self, arguments: list[Symbol]) -> Symbol:
+        """Return a map in which a key has been set (`set`). What the key had before stays possible."""
+        target, key, value = arguments[0], _literal(arguments[1]), arguments[2]
+        for _, atom in target:
+            if isinstance(atom, MapSymbol) and type(key) is str:
+                old = atom.entries.get(key)
+                atom.entries[key] = value if old is None else one_of((UNKNOWN, old), (UNKNOWN, value))
+            else:
+                self._consume(value)
+                if not isinstance(atom, MapSymbol):
+                    self._consume(symbol(atom))
+        return target
+
+    def merged(self, arguments: list[Symbol]) -> Symbol:
+        """Return a map with the keys of several; the first one is changed in place (`merge`, `mergeOverwrite`)."""
+        further = [atom for each in arguments[1:] for _, atom in each]
+        for _, atom in arguments[0]:
+            if isinstance(atom, MapSymbol):
+                atom.rest += [each for each in further if each is not atom and each not in atom.rest][:_MOST_ITEMS]
+        if len(arguments[0]) == 1 and isinstance(arguments[0][0][1], MapSymbol):
+            return arguments[0]
+        return symbol(MapSymbol({}, [atom for each in arguments for _, atom in each]))
+
+    def plain_text(self, arguments: list[Symbol]) -> Symbol:
+        """Return a text of several values (`printf`, `print`, `cat`, `join`)."""
+        form = _literal(arguments[0])
+        texts = [_literal(each) for each in arguments]
+        if all(type(each) is str for each in texts):
+            pieces = str(form).split("%s")
+            if len(pieces) == len(texts):
+                return symbol(Literal("".join(piece + text for piece, text in zip(pieces, [*texts[1:], ""], strict=True))))
+            if "%" not in str(form):
+                return symbol(Literal("".join(map(str, texts))))
+        return symbol(Output(tuple(piece for each in arguments for piece in self._printed(each, "words"))))
+
+
+_CHART_FIELDS = ("Version", "AppVersion", "Annotations", "Description", "KubeVersion", "Type", "Keywords", "Home", "Sources", "IsRoot")
+_BASE_PATH, _FILES = "\0templates", "\0files"
+_ANY_FILE: Path = ("\0file",)
+_Function = Callable[[TemplateReader, list[Symbol]], Symbol]
+_FUNCTIONS: Mapping[str, _Function] = {
+    "include": TemplateReader.include,
+    "template": TemplateReader.include,
+    "block": TemplateReader.include,
+    "tpl": TemplateReader.fill,
+    **dict.fromkeys(("toYaml", "mustToYaml", "toYamlPretty", "toToml"), TemplateReader.to_yaml),
+    **dict.fromkeys(("toJson", "mustToJson", "toPrettyJson", "toRawJson", "mustToPrettyJson", "mustToRawJson"), TemplateReader.to_json),
+    **dict.fromkeys(("fromYaml", "fromJson", "fromYamlArray", "fromJsonArray", "mustFromJson"), TemplateReader.parsed_yaml),
+    **dict.fromkeys(("quote", "squote"), TemplateReader.quoted),
+    **dict.fromkeys(("deepCopy", "mustDeepCopy"), lambda _, arguments: tuple([(each, copied(atom)) for each, atom in arguments[0]])),
+    **dict.fromkeys(
+        ("lower", "upper", "trunc", "title", "camelcase", "kebabcase", "snakecase", "replace", "b64enc", "sha256sum", "nospace", "repeat"),
+        TemplateReader.words,
+    ),
+    **dict.fromkeys(
+        (
+            *("trim", "trimSuffix", "trimPrefix", "trimAll", "toString", "required", "uniq", "compact"),
+            *("sortAlpha", "reverse", "mustUniq", "mustCompact", "int", "int64", "float64", "toStrings", "mustReverse", "rest", "initial"),
+        ),
+        TemplateReader.same,
+    ),
+    "indent": TemplateReader.indented,
+    "nindent": lambda reader, arguments: reader.indented(arguments, on_new_line=True),
+    "default": TemplateReader.default,
+    "coalesce": TemplateReader.coalesced,
+    "ternary": TemplateReader.ternary,
+    "not": TemplateReader.negation,
+    "empty": TemplateReader.negation,
+    "eq": TemplateReader.equal,
+    "ne": lambda reader, arguments: reader.equal(arguments, negates=True),
+    **dict.fromkeys(
+        (
+            *("lt", "le", "gt", "ge", "contains", "hasPrefix", "hasSuffix", "has", "kindIs", "kindOf", "typeIs", "typeOf", "typeIsLike"),
+            *("semverCompare", "regexMatch", "mustRegexMatch", "mustHas", "len", "deepEqual", "isset"),
+        ),
+        TemplateReader.compared,
+    ),
+    "hasKey": TemplateReader.has_key,
+    "index": TemplateReader.of_key,
+    "get": TemplateReader.of_key,
+    "dig": TemplateReader.dug,
+    "pick": TemplateReader.picked,
+    "first": TemplateReader.first,
+    "last": TemplateReader.first,
+    **dict.fromkeys(("list", "tuple"), TemplateReader.listed),
+    "concat": TemplateReader.joined_lists,
+    **dict.fromkeys(("append", "prepend", "mustAppend", "mustPrepend", "push"), TemplateReader.appended),
+    "dict": TemplateReader.mapped,
+    "set": TemplateReader.changed,
+    "unset": lambda _, arguments: arguments[0],
+    **dict.fromkeys(("merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"), TemplateReader.merged),
+    **dict.fromkeys(("printf", "print", "println", "cat"), TemplateReader.plain_text),
+}
+
+
+def _if_set(value: Symbol) -> Symbol:
+    """Return what `.` is inside of a `with`: the alternatives that are not empty."""
+    return tuple([(condition, atom) for condition, atom in value if not (isinstance(atom, Literal) and not atom.value)]) or value
+
+
+def _turns(value: Symbol) -> Iterator[tuple[Symbol, Symbol]]:
+    """Yield the keys and values of the turns of a loop over a value."""
+    for _, atom in value:
+        if isinstance(atom, Ref):
+            yield symbol(KeyOf(atom.path)), symbol(Ref((*atom.path, EACH)))
+        elif isinstance(atom, MapSymbol):
+            yield from ((symbol(Literal(key)), each) for key, each in [*atom.entries.items()][:_MOST_ITEMS])
+            yield from _turns(symbol(*atom.rest))
+        elif isinstance(atom, ListSymbol):
+            yield from ((symbol(Literal(number)), each) for number, each in enumerate(atom.items[:_MOST_ITEMS]))
+        elif isinstance(atom, (Derived, Output)):
+            inner = symbol(Derived(frozenset(paths_of(atom))))
+            yield inner, inner
+        elif isinstance(atom, Literal) and atom.value:
+            yield symbol(Derived()), symbol(Derived())
+
+
+def _item(atom: Atom, number: int) -> Symbol:
+    """Return the item of a list with a number."""
+    if isinstance(atom, ListSymbol):
+        return atom.items[number] if 0 <= number < len(atom.items) else NOTHING
+    return one_of(*((UNKNOWN, each) for _, each in _turns(symbol(atom))))
+
+
+def _literal(value: Symbol) -> object:
+    """Return the value of a literal, and the text of one that a template writes; None for any other symbol."""
+    if len(value) != 1:
+        return None
+    atom = value[0][1]
+    return literal_text(atom.pieces) if isinstance(atom, Output) else atom.value if isinstance(atom, Literal) else None
+
+
+def _text_of(value: object, form: str) -> str:
+    """Return the text that is written for a literal."""
+    if value is None:
+        return "null" if form == "yaml" else ""
+    return str(value).lower() if type(value) is bool else str(value)
+
+
+def _key_of(value: Symbol, depth: int = 0) -> object:
+    """Return a key that is equal for equal symbols."""
+    return tuple([(condition, _key_of_atom(atom, depth)) for condition, atom in value])
+
+
+def _key_of_atom(atom: Atom, depth: int) -> object:
+    if isinstance(atom, MapSymbol):
+        if atom.name:
+            return "map", atom.name
+        if depth > _MOST_ITEMS:
+            raise RecursionError
+        items = tuple([(key, _key_of(each, depth + 1)) for key, each in atom.entries.items()])
+        return "map", items, tuple([_key_of_atom(each, depth + 1) for each in atom.rest])
+    if isinstance(atom, ListSymbol):
+        return "list", tuple([_key_of(each, depth + 1) for each in atom.items])
+    return atom
