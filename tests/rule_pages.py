@@ -45,8 +45,8 @@ def findings_in(text: str, rule: str, fix: Literal["unsafe"] | None = None) -> l
 
     With ``fix`` every rule offers the fixes that its check knows, whatever its page says.
     """
-    if CHECKS[rule].subject == "charts":
-        return _findings_in_chart(text)
+    if text.startswith("# file: "):
+        return _findings_in_chart(text, renders=CHECKS[rule].subject == "charts")
     default = {each.name for each in registry.rules().values() if each.default}
     data = text.encode()
     # kustomize reads only files of that name. Node objects in an example are its inventory.
@@ -57,11 +57,12 @@ def findings_in(text: str, rule: str, fix: Literal["unsafe"] | None = None) -> l
 
 
 @cache
-def _findings_in_chart(text: str) -> list[Finding]:
-    """What a run with ``--render`` reports for a chart. Each file of it begins with ``# file: NAME``."""
-    tool("helm")
+def _findings_in_chart(text: str, *, renders: bool) -> list[Finding]:
+    """What a run reports for a chart, with ``--render`` if it ``renders``. Each file of it begins with ``# file: NAME``."""
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
-        on_path(monkeypatch, "helm")
+        if renders:
+            tool("helm")
+            on_path(monkeypatch, "helm")
         monkeypatch.chdir(folder)
         files = {"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n"}
         line = 0
@@ -70,6 +71,6 @@ def _findings_in_chart(text: str) -> list[Finding]:
             files[first.removeprefix("# file: ")] = "\n" * line + part
             line += part.count("\n") + 1
         write(files)
-        session = Session(config.default()._replace(render=("helm",)))
+        session = Session(config.default()._replace(render=("helm",) if renders else ()))
         sources, options = session.with_renders(session.sources(["."]), Options(), network=False)
         return session.check(sources, options).findings

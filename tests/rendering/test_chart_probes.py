@@ -270,7 +270,7 @@ def test_a_value_that_no_template_reads(checking: Checking) -> None:
     ],
 )
 def test_a_value_that_a_template_may_read(checking: Checking, template: str) -> None:
-    library = '{{- define "common.placement" }}\nnodeSelector: {}\n{{- end }}\n'
+    library = '{{- define "common.placement" }}\n{{- toYaml .Values.web }}\n{{- end }}\n'
     files = {"charts/common/Chart.yaml": "apiVersion: v2\nname: common\nversion: 1.0.0\ntype: library\n"}
     chart(template, "web: {tolerations: []}\n", {**files, "charts/common/templates/_all.tpl": library})
     assert [each for each in found(checking) if "no template" in each] == []
@@ -279,9 +279,7 @@ def test_a_value_that_a_template_may_read(checking: Checking, template: str) -> 
 def test_an_alias_may_copy_the_value(checking: Checking) -> None:
     chart(
         GOOD,
-        VALUES.replace("tolerations: []", "tolerations: *all").replace(
-            "nodeSelector", "all: &all []\nweb: {tolerations: []}\nnodeSelector"
-        ),
+        VALUES.replace("tolerations: []", "tolerations: *all").replace("nodeSelector", "web: {tolerations: &all []}\nnodeSelector"),
     )
     assert found(checking) == []
 

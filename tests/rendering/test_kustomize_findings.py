@@ -244,3 +244,14 @@ def test_a_kustomization_that_only_lists_files_has_the_findings_of_the_files(che
 def _at_place(finding: dict[str, Any]) -> dict[str, Any]:
     """A finding without what only one of the two runs has: the roots, and fixes of plain files."""
     return {key: finding[key] for key in ("rule", "severity", "message", "file", "line", "column", "field")}
+
+
+def test_a_patch_without_target_in_a_kustomization_that_is_rendered(checking: Checking) -> None:
+    """The kustomization itself is not a file of the rendered run."""
+    patch = "[{op: add, path: /spec/template/spec/nodeSelector, value: {disk: ssd}}]"
+    base()
+    overlay("prod", f"patches: [{{target: {{kind: StatefulSet}}, patch: '{patch}'}}]\n")
+    (finding,) = checking.report()["findings"]
+    assert (finding["file"], finding["line"], finding["rule"]) == ("overlays/prod/kustomization.yaml", 3, "patch-without-target")
+    overlay("prod", f"patches: [{{target: {{kind: Deployment}}, patch: '{patch}'}}]\n")
+    assert checking.report()["findings"] == []

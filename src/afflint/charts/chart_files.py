@@ -67,7 +67,7 @@ def files_of_chart(folder: str, locate: Locate = lambda *_: None, depth: int = 0
         return None
 
     found.more = text_of
-    budget = _Budget()
+    budget = _ReadLimit()
     for name in (CHART, VALUES, _REQUIREMENTS, *_names_below(real, _TEMPLATES, budget)):
         text = text_of(name) if budget.left > 0 else None
         if text is not None:
@@ -78,14 +78,14 @@ def files_of_chart(folder: str, locate: Locate = lambda *_: None, depth: int = 0
 
 
 @dataclass(slots=True)
-class _Budget:
+class _ReadLimit:
     """The most characters and files that are read of a chart."""
 
     left: int = _MOST_SIZE
     files: int = _MOST_FILES
 
 
-def _names_below(folder: str, name: str, budget: _Budget) -> Iterator[str]:
+def _names_below(folder: str, name: str, budget: _ReadLimit) -> Iterator[str]:
     """Yield the names of the files in a folder of a chart."""
     for here, folders, names in os.walk(os.path.join(folder, name)):
         folders.sort()
@@ -151,9 +151,10 @@ def _from_entries(entries: Mapping[str, bytes], budget: ArchiveBudget, depth: in
 
 @dataclass(slots=True)
 class ChartParts:
-    """A chart with its dependencies. ``defaults`` are its values with theirs, ``missing`` the paths of the values of those that are not known.
+    """A chart with its dependencies.
 
-    ``conditions`` are the values that switch dependencies on and off.
+    ``defaults`` are its values with theirs, ``missing`` the paths of the values of the dependencies that are not known, and ``conditions``
+    the values that switch dependencies on and off.
     """
 
     name: str
@@ -162,6 +163,11 @@ class ChartParts:
     missing: list[Path] = field(default_factory=list)
     conditions: list[Path] = field(default_factory=list)
     is_library: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the chart has neither templates nor dependencies."""
+        return not self.missing and not any(part.files for part in self.parts)
 
 
 def parts_of_chart(files: ChartFiles) -> ChartParts:

@@ -1,35 +1,72 @@
-"""What a chart does with each of its values, as its templates say: which they read, and which field of which object each becomes."""
+"""What the templates of a chart do with each of its values: whether they read it, and the field of an object that it becomes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from afflint.charts.chart_files import ChartFiles, ChartParts, parts_of_chart
+from afflint.charts.chart_files import ChartParts
 from afflint.charts.symbols import Ref
 from afflint.charts.template_layout import Landing, landings_in
-from afflint.charts.template_reader import TemplateReader, ValueReads
+from afflint.charts.template_reader import GLOBAL, TemplateReader, ValueReads, WrittenFile
 from afflint.findings.paths import Path
 from afflint.kube.kinds import EACH
 
 _CHAIN = re.compile(r"\.Values((?:\.\w+)+)")
+_SWITCH = re.compile(
+    r"(?i)\{\{-?\s*(?:else\s+)?if\b[^}]*\.\w*(?:affinity|tolerations?|node_?selector|spread)\w*(?:\.\w|enabled|type|preset)"
+)
 
 
-@dataclass(eq=False)
 class ChartTable:
-    """What the templates of a chart and its dependencies do with values. ``landings`` are the gaps in the objects that they write."""
+    """What the templates of a chart and its dependencies do with values. They are read when this is asked for the first time."""
 
-    chart: ChartParts
-    reads: ValueReads = field(default_factory=ValueReads)
-    landings: list[Landing] = field(default_factory=list)
+    def __init__(self, chart: ChartParts) -> None:
+        self.chart = chart
 
     @property
     def name(self) -> str:
         """The name of the chart."""
         return self.chart.name
+
+    @cached_property
+    def _written(self) -> tuple[list[WrittenFile], ValueReads]:
+        reader = TemplateReader(self.chart.parts, is_complete=not self.chart.missing)
+        return reader.written(), reader.reads
+
+    @property
+    def reads(self) -> ValueReads:
+        """The values that the templates read."""
+        return self._written[1]
+
+    @cached_property
+    def landings(self) -> list[Landing]:
+        """The gaps in the objects that the templates write."""
+        return [landing for each in self._written[0] for landing in landings_in(each)]
+
+    @cached_property
+    def _texts(self) -> dict[Path, str]:
+        return {part.prefix: "\n".join(part.files.values()) for part in self.chart.parts}
+
+    def _owner(self, path: Path) -> Path:
+        """Return the path of the values of the dependency, or of the chart, whose values contain a path."""
+        return max((prefix for prefix in self._texts if path[: len(prefix)] == prefix), key=len, default=())
+
+    def names(self, path: Path) -> bool:
+        """Return whether a template writes the value at a path, or works with it, by its whole name. This is fast.
+
+        An `if` may ask for a value that nothing writes.
+        """
+        owner = self._owner(path)
+        chain = ".".join(map(str, ("Values", *path[len(owner) :])))
+        return re.search(rf"\{{\{{-?\s*(?![\s-]|if\b|else\b)[^}}]*\.{re.escape(chain)}(?![\w.])", self._texts.get(owner, "")) is not None
+
+    @cached_property
+    def has_switches(self) -> bool:
+        """Whether a template may ask for a value whose name contains that of a constraint. This is fast."""
+        return any(_SWITCH.search(each) for each in self._texts.values())
 
     @cached_property
     def _whole(self) -> _PathTree:
@@ -45,24 +82,36 @@ class ChartTable:
         return [*dict.fromkeys(path for path in self.reads.whole if path)]
 
     def is_known(self, path: Path) -> bool:
-        """Return whether everything that may read the value at a path is known."""
-        if self.reads.opened is not None or self.chart.is_library or path[:1] == ("global",):
+        """Return whether everything that may read the value at a path is known. A chart that writes nothing may be for other charts."""
+        if self.reads.opened is not None or self.chart.is_library or self.chart.is_empty:
             return False
+        if any(path[: len(part.prefix) + 1] == (*part.prefix, GLOBAL) for part in self.chart.parts):
+            return False  # All charts of a release share these.
         return not any(path[: len(each)] == each[: len(path)] for each in self.chart.missing)
+
+    def has_templates_for(self, path: Path) -> bool:
+        """Return whether the chart has templates, or the dependency whose values contain a path."""
+        return bool(self._texts.get(self._owner(path)))
 
     def reads_at(self, path: Path) -> bool:
         """Return whether a template reads the value at a path, a part of it, or a map that contains it."""
         return self._whole.meets(path)
 
     def asks_at(self, path: Path) -> bool:
-        """Return whether a template asks whether the value at a path, or a part of it, is set."""
-        return self._asked.meets(path)
+        """Return whether a template asks whether the value at a path is set, or a part of it."""
+        return self._asked.meets(path, above=False)
 
     def at(self, path: Path) -> Iterator[tuple[Landing, Path]]:
         """Yield the places that the value at a path reaches, each with the path in the object."""
         for each in self.landings:
             if isinstance(each.value, Ref) and each.field is not None and _matches(each.value.path, path[: len(each.value.path)]):
                 yield each, (*each.field, *path[len(each.value.path) :])
+
+    def below(self, path: Path) -> Iterator[Landing]:
+        """Yield the gaps for parts of the value at a path."""
+        for each in self.landings:
+            if isinstance(each.value, Ref) and len(each.value.path) > len(path) and _matches(each.value.path[: len(path)], path):
+                yield each
 
 
 class _PathTree:
@@ -76,17 +125,14 @@ class _PathTree:
                 here = here.setdefault(step, {})
             here[_END] = {}
 
-    def meets(self, path: Path) -> bool:
-        """Return whether a path is one of them, begins with one of them, or is the beginning of one."""
+    def meets(self, path: Path, *, above: bool = True) -> bool:
+        """Return whether a path is one of them or the beginning of one, or with ``above``, begins with one of them."""
         here = [self._root]
         for step in path:
-            if any(_END in each for each in here):
+            if above and any(_END in each for each in here):
                 return True
-            keys = (step, EACH) if step != EACH else None
-            here = [each[key] for each in here for key in (keys or each) if key in each and key is not _END]
-            if not here:
-                return False
-        return True
+            here = [each[key] for each in here for key in ((step, EACH) if step != EACH else each) if key in each and key is not _END]
+        return bool(here)
 
 
 _END = object()
@@ -94,17 +140,6 @@ _END = object()
 
 def _matches(pattern: Path, path: Path) -> bool:
     return len(pattern) == len(path) and all(one in (EACH, own) or own == EACH for one, own in zip(pattern, path, strict=True))
-
-
-def table_of(files: ChartFiles) -> ChartTable:
-    """Return what the templates of a chart do with values."""
-    chart = parts_of_chart(files)
-    reader = TemplateReader(chart.parts, is_complete=not chart.missing)
-    table = ChartTable(chart)
-    for each in reader.written():
-        table.landings += landings_in(each)
-    table.reads = reader.reads
-    return table
 
 
 def chains_in(values: Any) -> Iterator[Path]:

@@ -77,7 +77,8 @@ class ListSymbol:
 Atom = Ref | KeyOf | Literal | Derived | Truth | Output | MapSymbol | ListSymbol
 
 Condition = tuple[Any, ...]
-"""``("true",)``, ``("set", path)``, ``("key", path)``, ``("eq", path, value)``, ``("not", condition)``, ``("and"|"or", *conditions)``, ``("?",)``."""
+"""``("true",)``, ``("set", path)``, ``("key", path)``, ``("eq", path, value)``, ``("not", condition)``, ``("and"|"or", *conditions)``, and
+``("?",)`` for one that is not known."""
 TRUE, FALSE, UNKNOWN = ("true",), ("not", ("true",)), ("?",)
 
 Symbol = tuple[tuple[Condition, Atom], ...]
@@ -88,7 +89,7 @@ Symbol = tuple[tuple[Condition, Atom], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class PlainPiece:
     """Literal text of a file that begins on a line."""
 
     text: str
@@ -122,7 +123,7 @@ class Indented:
     on_new_line: bool
 
 
-OutputPiece = Written | Hole | Alternatives | Indented
+OutputPiece = PlainPiece | Hole | Alternatives | Indented
 
 
 def holes_in(pieces: Iterable[OutputPiece]) -> Iterator[Hole]:
@@ -140,7 +141,7 @@ def holes_in(pieces: Iterable[OutputPiece]) -> Iterator[Hole]:
 
 def literal_text(pieces: Iterable[OutputPiece]) -> str | None:
     """Return a text without holes and alternatives; None for any other."""
-    found = [each.text if isinstance(each, Written) else None for each in pieces]
+    found = [each.text if isinstance(each, PlainPiece) else None for each in pieces]
     return None if None in found else "".join(each or "" for each in found)
 
 
@@ -206,7 +207,7 @@ def both_of(first: Condition, second: Condition) -> Condition:
     """Return the condition that two conditions are true."""
     if FALSE in (first, second):
         return FALSE
-    if first == TRUE or first == second:
+    if first in (TRUE, second):
         return second
     return first if second == TRUE else _limited(("and", first, second))
 
@@ -221,7 +222,7 @@ def any_of(conditions: Iterable[Condition]) -> Condition:
 
 def negated(condition: Condition) -> Condition:
     """Return the condition that a condition is not true."""
-    return condition[1] if condition[0] == "not" else UNKNOWN if condition == UNKNOWN else ("not", condition)  # type: ignore[no-any-return]
+    return condition[1] if condition[0] == "not" else UNKNOWN if condition == UNKNOWN else ("not", condition)
 
 
 def _limited(condition: Condition) -> Condition:
@@ -248,7 +249,7 @@ def _truth(atom: Atom) -> Condition:
         return TRUE if atom.entries else UNKNOWN
     if isinstance(atom, ListSymbol):
         return TRUE if atom.items else FALSE
-    if isinstance(atom, Output) and any((isinstance(each, Written) and each.text) for each in atom.pieces):
+    if isinstance(atom, Output) and any((isinstance(each, PlainPiece) and each.text) for each in atom.pieces):
         return TRUE
     return UNKNOWN
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from afflint.charts.symbols import (
@@ -52,7 +52,7 @@ class Landing:
 
 
 @dataclass(slots=True)
-class _Object:
+class _ObjectText:
     """An object of the output: its kinds, and the gaps in it."""
 
     kinds: set[str] = field(default_factory=set)
@@ -93,7 +93,7 @@ def landings_in(written: WrittenFile) -> Iterator[Landing]:
 
 class _Layout:
     def __init__(self) -> None:
-        self.objects = [_Object()]
+        self.objects = [_ObjectText()]
         self._state = _State()
 
     def write(self, pieces: Iterable[OutputPiece], condition: Condition, width: int) -> None:
@@ -143,7 +143,7 @@ class _Layout:
             self._land(state.gaps, tuple(step for _, step in state.stack), is_part=True)
             return
         if bare.startswith("---"):
-            self.objects.append(_Object())
+            self.objects.append(_ObjectText())
             self._state = replace(state, stack=(), block=-1)
             return
         if bare != _GAP or next(paths_of(state.gaps[0].hole.value), None) is not None:  # Otherwise it may be empty.
@@ -182,8 +182,8 @@ class _Layout:
             hole = each.hole
             shift = each.column - each.width if hole.form == "yaml" and not is_part else 0
             part = is_part or hole.form == "words"
-            for condition, atom, field in _values_in(hole.value, path, 0):
-                found = Landing(atom, hole.form, frozenset(), field, TRUE, hole.file, hole.line, part, shift)
+            for condition, atom, place in _values_in(hole.value, path, 0):
+                found = Landing(atom, hole.form, frozenset(), place, TRUE, hole.file, hole.line, part, shift)
                 self.objects[-1].landings.setdefault(found, []).append(both_of(each.condition, condition))
 
 
@@ -201,8 +201,8 @@ def _values_in(atom: Atom, path: Path | None, depth: int) -> Iterator[tuple[Cond
         return
     for key, value in inner:
         for condition, each in value:
-            for own, found, field in _values_in(each, None if path is None else (*path, key), depth + 1):
-                yield both_of(condition, own), found, field
+            for own, found, below in _values_in(each, None if path is None else (*path, key), depth + 1):
+                yield both_of(condition, own), found, below
 
 
 _DEEPEST = 8

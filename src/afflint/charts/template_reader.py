@@ -1,7 +1,7 @@
 """What the templates of a chart write, read without their values: text with gaps, and which values are read on the way.
 
-Each template is run once with symbols in the place of values (``charts.symbols``). Each branch is followed under its condition, each loop once.
-What cannot be followed depends on all values that it gets. After text/template of Go, Sprig, and pkg/engine of helm.sh/helm.
+Each template is run once with symbols in the place of values (``charts.symbols``). Each branch is followed under its condition, and each
+loop once. What cannot be followed depends on all values that it gets. After text/template of Go, Sprig, and pkg/engine of helm.sh/helm.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from afflint.charts.symbols import (
     MapSymbol,
     Output,
     OutputPiece,
+    PlainPiece,
     Ref,
     Symbol,
     Truth,
-    Written,
     any_of,
     both_of,
     copied,
@@ -48,14 +48,16 @@ from afflint.yaml.go_syntax import Block, Expression, GoSyntaxError, Piece, Stat
 _MOST_STEPS = 150_000
 _DEEPEST = 24
 _MOST_ITEMS = 12
-_GLOBAL = "global"
+GLOBAL = "global"
+"""The key of the values that a chart shares with its dependencies."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartPart:
     """A chart or one of its dependencies. ``prefix`` is the path of its values; ``files`` are its templates by their names.
 
-    ``base`` is how the names of its files begin: "" or the folder of a dependency. ``condition``: when Helm uses it. ``unpacked`` returns the text of another file of the chart; None if it has none with this name.
+    ``base`` is how the names of its files begin: "" or the folder of a dependency. ``condition``: when Helm uses it. ``unpacked`` returns
+    the text of another file of the chart; None if it has none with this name.
     """
 
     name: str
@@ -79,7 +81,8 @@ class WrittenFile:
 class ValueReads:
     """The values that templates read. ``whole``: with all that is in them. ``asked``: only whether, or to what, they are set.
 
-    ``opened``: file and line of what may read any value, in a way that is not known. ``fills_texts``: texts of the values are templates themselves.
+    ``opened``: file and line of what may read any value, in a way that is not known. ``fills_texts``: texts of the values are templates
+    themselves.
     """
 
     whole: dict[Path, tuple[str, int]] = field(default_factory=dict)
@@ -88,7 +91,7 @@ class ValueReads:
     fills_texts: bool = False
 
 
-class _TooLargeError(Exception):
+class _StepsExceededError(Exception):
     """A chart that takes too many steps."""
 
 
@@ -124,13 +127,13 @@ class TemplateReader:
         self._named.update((each, (name, body)) for each, body in defines_in(pieces))
 
     def written(self) -> list[WrittenFile]:
-        """Return what the templates write that are no partials, in the order of their names."""
+        """Return what each template writes, in the order of their names, without those that Helm does not render alone."""
         found = []
         try:
             for name, (part, pieces) in sorted(self._files.items()):
                 if not part.is_library and not name.rpartition("/")[2].startswith("_"):
                     found.append(WrittenFile(name, self._of_file(name, part, pieces)))
-        except (_TooLargeError, RecursionError):
+        except (_StepsExceededError, RecursionError):
             self._open()
         return found
 
@@ -151,7 +154,9 @@ class TemplateReader:
         others: dict[str, Symbol] = {each: symbol(Derived()) for each in ("Release", "Capabilities", "Subcharts")}
         template = symbol(MapSymbol({"BasePath": symbol(Literal(_BASE_PATH)), "Name": symbol(Derived())}))
         files = symbol(MapSymbol({_FILES: symbol(Literal(True))}, [Derived()]))
-        return MapSymbol({**others, "Values": symbol(Ref(part.prefix)), "Chart": chart, "Template": template, "Files": files}, name=f"{part.base}.")
+        return MapSymbol(
+            {**others, "Values": symbol(Ref(part.prefix)), "Chart": chart, "Template": template, "Files": files}, name=f"{part.base}."
+        )
 
     # Reads.
 
@@ -178,9 +183,9 @@ class TemplateReader:
         for each in body:
             self._steps -= 1
             if self._steps < 0:
-                raise _TooLargeError
+                raise _StepsExceededError
             if isinstance(each, Text):
-                found.append(Written(each.text, self._file, each.line))
+                found.append(PlainPiece(each.text, self._file, each.line))
             elif isinstance(each, Block):
                 self._line = each.branches[0][0].line
                 found += self._block(each, dot, scope)
@@ -215,7 +220,7 @@ class TemplateReader:
         if isinstance(atom, Output):
             atom = Derived(frozenset(paths_of(atom)))
         if isinstance(atom, Literal):
-            return (Written(_text_of(atom.value, form), self._file, self._line),)
+            return (PlainPiece(_text_of(atom.value, form), self._file, self._line),)
         return (Hole(copied(atom), form, self._file, self._line),)
 
     def _block(self, block: Block, dot: Symbol, scope: Scope) -> tuple[OutputPiece, ...]:
@@ -292,9 +297,11 @@ class TemplateReader:
 
     def _field_of(self, atom: Atom, name: str) -> Symbol:
         if isinstance(atom, Ref):
+            if name == "AsMap" and atom.path == self._part.prefix:
+                return symbol(atom)
             # All charts of a release share the global values.
-            is_global = name == _GLOBAL and atom.path == self._part.prefix
-            return symbol(Ref((_GLOBAL,) if is_global else (*atom.path, name)))
+            is_global = name == GLOBAL and atom.path == self._part.prefix
+            return symbol(Ref((GLOBAL,) if is_global else (*atom.path, name)))
         if isinstance(atom, MapSymbol):
             inner = [self._field_of(each, name) for each in atom.rest]
             if name not in atom.entries:
@@ -439,10 +446,14 @@ class TemplateReader:
         return arguments[-1]
 
     def parsed_yaml(self, arguments: list[Symbol]) -> Symbol:
-        """Return the value that a text contains: that of which it is the YAML."""
+        """Return the value that the YAML in a text contains."""
         holes: list[Symbol] = []
         for _, atom in arguments[0]:
-            pieces = [each for each in atom.pieces if not (isinstance(each, Written) and not each.text.strip())] if isinstance(atom, Output) else []
+            pieces = (
+                [each for each in atom.pieces if not (isinstance(each, PlainPiece) and not each.text.strip())]
+                if isinstance(atom, Output)
+                else []
+            )
             only = pieces[0] if len(pieces) == 1 else None
             is_whole = isinstance(only, Hole) and only.form in ("yaml", "json")
             holes.append(symbol(copied(only.value)) if is_whole and isinstance(only, Hole) else symbol(Derived(frozenset(paths_of(atom)))))
@@ -579,14 +590,13 @@ class TemplateReader:
 
     def plain_text(self, arguments: list[Symbol]) -> Symbol:
         """Return a text of several values (`printf`, `print`, `cat`, `join`)."""
-        form = _literal(arguments[0])
-        texts = [_literal(each) for each in arguments]
-        if all(type(each) is str for each in texts):
-            pieces = str(form).split("%s")
+        texts = [text for each in arguments if type(text := _literal(each)) is str]
+        if texts and len(texts) == len(arguments):
+            pieces = texts[0].split("%s")
             if len(pieces) == len(texts):
                 return symbol(Literal("".join(piece + text for piece, text in zip(pieces, [*texts[1:], ""], strict=True))))
-            if "%" not in str(form):
-                return symbol(Literal("".join(map(str, texts))))
+            if "%" not in texts[0]:
+                return symbol(Literal("".join(texts)))
         return symbol(Output(tuple(piece for each in arguments for piece in self._printed(each, "words"))))
 
 

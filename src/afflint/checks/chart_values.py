@@ -206,9 +206,3 @@ def _error(reason: str) -> str:
     reason = reason.removesuffix(" Use --debug flag to render out invalid YAML")
     invalid = re.search(r"YAML parse error on \S+: error converting YAML to JSON: yaml: (?:line \d+: )?(.+)", reason)
     return f"it is invalid YAML ({invalid[1]})" if invalid is not None else reason[reason.rfind(" at <") + 1 :].removeprefix("at ")
-
-
-def unread_chart_value(chart: ChartProbes) -> Iterator[ChartMatch]:
-    """Report placement values that the chart declares and no template reads."""
-    for probe in chart.unread():
-        yield ChartMatch(probe, f"no template of the chart reads {_name(probe)}: it has no effect")

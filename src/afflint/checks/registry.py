@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Subject = Literal[
     "manifest", "workload", "constrained", "scheduler", "profile", "mismatched", "operated", "resource", "cross-manifest", "volumes",
-    "nodes", "pools", "charts", "kustomization", "run", "policy", "outcome", "admission",
+    "nodes", "pools", "charts", "chart values", "kustomization", "run", "policy", "outcome", "admission",
 ]  # fmt: skip
 """What a rule applies to, which decides when its check runs:
 
@@ -37,6 +37,7 @@ Subject = Literal[
 - ``nodes``: all objects of the run together with its nodes;
 - ``pools``: all objects of the run together with the node pools that manifests declare;
 - ``charts``: charts that the run renders, with values set that are empty by default. See ``pipeline.rendered``;
+- ``chart values``: the values that a chart in the repository gets, each with what its templates read. See ``pipeline.chart_values``;
 - ``kustomization``: the kustomizations among the checked files, each with the files of the run that it lists;
 - ``run``: the text of files and suppression comments; the map step finds these mistakes itself;
 - ``policy``, ``outcome``: the workloads that a policy of the configuration applies to: each alone, or all of them with the nodes. See
@@ -306,10 +307,11 @@ REGISTRY: dict[Subject, tuple[Check, ...]] = {
         Check("near-duplicate-label", "pools:near_duplicate_in_pools"),
         Check("too-few-domains", "pool_capacity:too_few_domains"),
     ),
-    "charts": (
-        Check("misrendered-chart-value", "chart_values:misrendered_chart_value"),
-        Check("unread-chart-value", "chart_values:unread_chart_value"),
+    "chart values": (
+        Check("unread-chart-value", "read_values:unread_chart_value"),
+        Check("ignored-chart-value", "read_values:ignored_chart_value"),
     ),
+    "charts": (Check("misrendered-chart-value", "chart_values:misrendered_chart_value"),),
     "kustomization": (Check("patch-without-target", "kustomizations:patch_without_target"),),
     "run": (
         Check("unreadable-manifest"),

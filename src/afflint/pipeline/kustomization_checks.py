@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 
 
 def found_in_kustomizations(
-    rules: Collection[BoundRule], files: Files, kustomizations: Collection[FileId], results: Mapping[FileId, FileResult]
+    rules: Collection[BoundRule], files: Files, kustomizations: Collection[FileId], results: Mapping[FileId, FileResult] | None
 ) -> Iterator[tuple[FileId, Found]]:
-    """Yield the findings in some kustomizations. ``results`` are those of the map step: files that could not be read are unknown."""
+    """Yield the findings in some kustomizations.
+
+    ``results`` are those of the map step: files that could not be read are unknown. None if there are none, and each file may be read.
+    """
     read_file = _reader(files, results)
     for file in kustomizations:
         path = files.identity(file)
@@ -81,7 +84,7 @@ def _patched_by_flux(path: str, document: Document, read_file: ReadFile) -> Iter
         yield KustomizationOfRun(inside, {**built.data, "namespace": namespace}, text, read_file, document, ("spec",))
 
 
-def _reader(files: Files, results: Mapping[FileId, FileResult]) -> ReadFile:
+def _reader(files: Files, results: Mapping[FileId, FileResult] | None) -> ReadFile:
     """Return a function that reads a file of the run by its path, each once; None for templates and files outside of the run."""
     kept: dict[str, bytes | None] = {}
 
@@ -90,8 +93,8 @@ def _reader(files: Files, results: Mapping[FileId, FileResult]) -> ReadFile:
         if path not in kept:
             kept[path] = None
             file = files.numbers.get(path)
-            result = results.get(file) if file is not None else None
-            if file is not None and result is not None and result.readable:
+            result = results.get(file) if file is not None and results is not None else None
+            if file is not None and (results is None or (result is not None and result.readable)):
                 try:
                     data = to_utf8(read_bytes(files.sources[file]))
                 except (OSError, UnicodeDecodeError):

@@ -419,8 +419,8 @@ class Checker:
 
         def unverified(checker: Checker, document: Document) -> _DocumentResult:
             manifests, inside = list(constraints_in_values(document, {})), list(checker._embedded_values(document))
-            if not manifests and not inside:
-                return _DocumentResult(document.index, (), counts=False)
+            if not manifests and not inside:  # A suppression may be for what the chart does with the values.
+                return _DocumentResult(document.index, (), suppressions=checker._suppressions(document, ())[1], counts=False)
             demands = [each for workload in manifests for each in demands_of(workload)] if checker._settings.inventory else ()
             faults, suppressions = checker._suppressions(document, manifests)
             found = checker._check_document(document, manifests)
@@ -428,7 +428,7 @@ class Checker:
 
         for document in self.triage.documents(data, named=True):
             result = unverified(self, document)
-            if result.counts:
+            if result.counts or result.suppressions:
                 yield self._with_applicable_fixes(result, document, unverified)
 
     def _embedded_values(self, document: Document) -> Iterator[Found]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import os
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.findings.finding import FileId, Finding, Found, sort_key
@@ -19,12 +20,13 @@ from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.pipeline.unrendered import coverage_of
 from afflint.report import Summary
 from afflint.source.kustomizations import NAMES, Kustomizations
-from afflint.source.sources import Source, read_bytes, relative
+from afflint.source.sources import CHART, Source, read_bytes, relative
 from afflint.yaml.documents import read
-from afflint.yaml.prefilter import Reading
+from afflint.yaml.prefilter import Reading, is_values_file
 
 if TYPE_CHECKING:
     from afflint.inventory.node_files import NodeFact
+    from afflint.rendered.chart_findings import PlacedFinding
 
 
 class Outcome(NamedTuple):
@@ -96,7 +98,7 @@ def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kusto
     mapped = {**_mapped(files, node_files, settings._replace(rules=()), options, reader), **context, **results}
     reader.texts.clear()  # What remains are files that other processes have mapped.
     reduced = _reduced(files, Mapped(results, context, mapped, named), settings, options, kustomizations)
-    return _with_kustomizations(_with_cluster_policies(reduced, reading))
+    return _with_chart_values(_with_kustomizations(_with_cluster_policies(reduced, reading)))
 
 
 class Mapped(NamedTuple):
@@ -175,6 +177,34 @@ def _with_kustomizations(reduced: ReducedRun) -> ReducedRun:
     return reduced._replace(across=across)
 
 
+def _with_chart_values(reduced: ReducedRun) -> ReducedRun:
+    """Return the same with what rules find in the values that charts of the repository get."""
+    files, rules = reduced.files, [each for each in reduced.settings.rules if each.subject == "chart values"]
+    checked = [files.sources[file] for file in files.checked]
+    if not rules or not any(_has_values(each) or os.path.basename(each.path) == CHART for each in checked):
+        return reduced
+    from afflint.pipeline.chart_values import found_in_values
+
+    declaring = [files.sources[file].path for file, result in reduced.all_results.items() if result.sources]
+    across = {file: [*found] for file, found in reduced.across.items()}
+    numbers = {os.path.realpath(files.sources[file].path): file for file in files.checked}
+    for path, found in found_in_values(rules, checked, declaring):
+        file = numbers.get(os.path.realpath(path))
+        if file is not None and not any(_says_more(each, found) for each in reduced.results[file].found):
+            across.setdefault(file, []).append(found)
+    return reduced._replace(across=across)
+
+
+def _says_more(known: Found, found: Found) -> bool:
+    """Return whether a finding at the same place says why a chart does not read a value: it is misspelt, or the catalogue knows more."""
+    return known.rule in ("unknown-field", "ignored-chart-value") and (known.document, known.span) == (found.document, found.span)
+
+
+def _has_values(source: Source) -> bool:
+    """Return whether a file may have the values of a chart, by its name and folder."""
+    return source.values or is_values_file(source.name)
+
+
 def _may_patch(source: Source, result: FileResult | None) -> bool:
     """Return whether a file may have a kustomization, or an object of Flux that adds patches to one."""
     return source.path.endswith(NAMES) or (result is not None and "Kustomization" in result.passed)
@@ -217,6 +247,7 @@ def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
     sources, checked = files.sources, [files.sources[file].name for file in results]
     if options.renders is not None:
         probed = options.renders.probed(reduced.settings.rules, reduced.settings.target)
+        probed += _found_in_covered(reduced, options.renders.covered)
         of_presets = options.renders.of_presets(lambda source: _checked_alone(source, reduced.settings))
         unsilenced = reduced.suppression_filter.remaining_in_source
         findings, silenced, sources = options.renders.placed(findings, sources, unsilenced, probed, of_presets)
@@ -238,6 +269,15 @@ def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
     empty = tuple([file for file in files.checked if is_empty(results[file])])
     unevaluated = tuple(_unevaluated_policies(reduced))
     return Outcome(findings, summary, sources, gone, reduced.unused_nodes, empty, reduced.undecided, unevaluated)
+
+
+def _found_in_covered(reduced: ReducedRun, covered: Sequence[Source]) -> list[PlacedFinding]:
+    """Return what rules find in files that are otherwise checked only as part of what is rendered from them."""
+    if not any(_has_values(each) or each.path.endswith(NAMES) for each in covered):
+        return []
+    from afflint.pipeline.covered_files import found_in_covered
+
+    return [*found_in_covered(reduced.settings.rules, [reduced.files.sources[file] for file in reduced.files.checked], covered)]
 
 
 _OF_ONE_CHART = frozenset(("manifest", "workload", "constrained", "mismatched", "operated", "resource", "cross-manifest"))
@@ -274,6 +314,8 @@ def _may_be_cached(files: Files, settings: MapSettings, options: Options) -> boo
     if options.cache is None or not is_worth_cache(files.sources):
         return False
     if any(each is not None for each in (options.mapper, options.definitions, options.renders)):
+        return False
+    if any(map(_has_values, files.sources)):  # The templates of charts are not files of the run.
         return False
     # The manifests of the cluster's policies need not be files of the run.
     return all(each.subject != "admission" for each in settings.rules)

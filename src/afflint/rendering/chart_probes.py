@@ -32,7 +32,6 @@ _MARKERS = re.compile(rf"{_MARKER}(\d{{4}})")
 _MOST_PROBES = 400
 _SWITCH = "enabled"
 _STRAY = re.compile(r"[\]\[(){}<>,;:'\"`]+")
-_ALIAS = re.compile(r"(?m)[:\-]\s+\*\w")
 _BLAMED = re.compile(r"(?:error on|template:) [^/\s]+/([^\s:]+)(?::(\d+))?")
 
 
@@ -281,21 +280,6 @@ class ChartProbes:
         if output is None:
             return None
         return ProbedOutput(baseline, output.data, documents_of(output.data), {each.number: each for each in probes}, output.source_map)
-
-    def unread(self) -> Iterator[Probe]:
-        """Yield the probes of values that the chart declares, that appear in no output, and that none of its templates can read."""
-        seen = {number for each in self.outputs for document in each.documents.values() for number in probes_in(document.text())}
-        seen |= {each.probe.number for each in self.broken}
-        hidden = [each for each in self.probes if each.number not in seen and each.declared is not None]
-        if not hidden:
-            return
-        reads = TemplateReads(self.trials.folder)
-        for probe in hidden:
-            text, path = probe.declared or (None, ())
-            # The chart itself declares it, and no alias in its values file can copy it elsewhere.
-            is_own = text is not None and path == probe.path and _ALIAS.search(text.document.text()) is None
-            if is_own and reads.cannot_read(probe.path):
-                yield probe
 
     def place_of(self, probe: Probe, reason: str) -> SourcePlace:
         """Return the line of a template that reads the value of a probe, or else its key in the values file.

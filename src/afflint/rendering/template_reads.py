@@ -7,14 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from afflint.rendering.line_marks import read_template, templates_of
-from afflint.rendering.roots import chart_data
-from afflint.yaml.template_actions import actions_in, inside_of, tokens_of, word_of
+from afflint.yaml.template_actions import actions_in, inside_of
 
-_CHAIN = re.compile(r"\.Values\b((?:\.\w+)*)")
 _RANGE = re.compile(r"\{\{-?\s*range\s+(?:\$\w+(?:,\s*\$\w+)?\s*:=\s*)?\$?\.Values((?:\.\w+)+)")
-_INCLUDED = re.compile(r"\b(?:include|template)\s+(\"[^\"]*\"|\S+)(?:\s+\$?\.?Template\.BasePath)?")
-_OF_FILE = re.compile(r"\(\s*print(?:f\s+\"[^\"]*\")?\s+\$?\.Template\.BasePath")
-_INDIRECT = re.compile(r"\"Values\"|`Values`|\.Files\b|\.AsMap\b")
 
 
 class TemplateReads:
@@ -23,27 +18,7 @@ class TemplateReads:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         texts = [text for file in _own_templates(folder) if (text := read_template(file)) is not None]
-        self._text = "\n".join(texts)
-        actions = [actions_in(text) for text in texts]
-        self._actions = [each.text for one in actions for each in one.found]
-        self._chains = [tuple(match[1].split(".")[1:]) for match in _CHAIN.finditer(self._text)]
-        has_ends = all(one.unclosed < 0 for one in actions)
-        self._is_known = has_ends and not _INDIRECT.search(self._text) and _includes_own(self._actions)
-
-    def cannot_read(self, path: Sequence[str]) -> bool:
-        """Return whether no template can read the value at a path.
-
-        A template that passes a map above the value to a function, or that includes a template of another chart, may read it. So may one
-        that names the last part of the path anywhere except below another value.
-        """
-        if not self._is_known or path[0] in {"global", *_dependency_names(self._folder)}:
-            return False
-        path = tuple(path)
-        # The chain of a read is the path, a part of it, or longer than it.
-        if any(chain[: len(path)] == path[: len(chain)] for chain in self._chains):
-            return False
-        mentions = len(re.findall(rf"[.\"`]{re.escape(path[-1])}\b", self._text))
-        return mentions == sum(chain.count(path[-1]) for chain in self._chains)
+        self._actions = [each.text for text in texts for each in actions_in(text).found]
 
     def ranges(self) -> list[tuple[str, ...]]:
         """Return the paths of the values that templates range over."""
@@ -72,26 +47,3 @@ def _own_templates(folder: str) -> Iterator[str]:
     for here, folders, names in os.walk(os.path.join(folder, "templates")):
         folders.sort()
         yield from (os.path.join(here, name) for name in sorted(names))
-
-
-def _includes_own(actions: Sequence[str]) -> bool:
-    """Return whether actions include only templates of their own chart, by their literal names."""
-    defined = {
-        text for each in actions if word_of(each) in ("define", "block") for kind, text in tokens_of(inside_of(each)) if kind == "text"
-    }
-    for action in actions:
-        for match in _INCLUDED.finditer(action):
-            is_known = match[1] in defined if match[1].startswith('"') else _OF_FILE.match(action, match.start(1)) is not None
-            if not is_known:
-                return False
-    return True
-
-
-def _dependency_names(folder: str) -> Iterator[str]:
-    """Yield the names under which a chart sets the values of its dependencies."""
-    for file in ("Chart.yaml", "requirements.yaml"):
-        for each in chart_data(folder, file).get("dependencies") or ():
-            if type(each) is dict:
-                yield from (each[key] for key in ("name", "alias") if type(each.get(key)) is str)
-    charts = os.path.join(folder, "charts")
-    yield from os.listdir(charts) if os.path.isdir(charts) else ()

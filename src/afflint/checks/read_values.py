@@ -1,0 +1,198 @@
+"""Values of a chart in the repository that its templates do not read, or only if another value is set otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from afflint.charts.chart_table import ChartTable, chains_in
+from afflint.charts.symbols import Condition, holds
+from afflint.checks.match import Match
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, Step, field_of
+from afflint.findings.phrases import join_words, quoted
+from afflint.findings.similarity import is_likely_typo
+from afflint.kube.kinds import EACH
+from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, meant_field, shape_of
+from afflint.yaml.document import Document, value_at_path
+from afflint.yaml.object_fields import api_version_of, kind_of
+
+_WORDS = frozenset(("priorityClassName", "runtimeClassName", "schedulerName"))
+_NAMES = frozenset((*POD_FIELDS, *AFFINITY_FIELDS, "podLabels"))
+_ABOUT_PLACEMENT = re.compile(r"(?i)affinit|toleration|node_?selector|spread")
+_MOST_NAMED = 3
+_MOST_DEPTH = 12
+
+
+class ValuesOfChart(NamedTuple):
+    """Values in a document at a path, and the charts that get them. ``values`` are those with which the first chart is used.
+
+    ``declares``: the document is the one with the chart's defaults.
+    """
+
+    document: Document
+    path: Path
+    tables: Sequence[ChartTable]
+    values: dict[str, Any]
+    declares: bool = False
+
+    @property
+    def data(self) -> Any:
+        """The values in the document."""
+        return value_at_path(self.document.data, *self.path)
+
+    @property
+    def table(self) -> ChartTable:
+        """What the first chart does with its values."""
+        return self.tables[0]
+
+
+def unread_chart_value(values: ValuesOfChart) -> Iterator[Match]:
+    """Report placement values that a chart declares and no template reads."""
+    for path in _unread(values) if values.declares else ():
+        if not values.table.has_templates_for(path):
+            continue
+        name = quoted(field_of(path))
+        asks = values.table.asks_at(_pattern(path))
+        only = (
+            f"no template of the chart writes {name}: they only ask whether it is set" if asks else f"no template of the chart reads {name}"
+        )
+        yield Match((*values.path, *path), only if asks else f"{only}: it has no effect", key=True)
+
+
+def ignored_chart_value(values: ValuesOfChart) -> Iterator[Match]:
+    """Report placement values that a chart gets and no template reads, or only under a condition that they do not meet."""
+    for path in _unread(values) if not values.declares else ():
+        others = _nearly_equal(values, path)
+        remedy = f"Set {join_words(others, 'or')} instead." if others else f"Remove it, or add {quoted(str(path[-1]))} to the templates."
+        name = quoted(field_of(path))
+        if values.table.asks_at(_pattern(path)):
+            message = f"no template of {values.table.name} writes {name}: they only ask whether it is set"
+        else:
+            message = f"no template of {values.table.name} reads {name}: it reaches no pod{_unknown_part(values, path)}"
+        yield Match((*values.path, *path), message, remedy, key=True)
+    for path, value in _placement(values) if not values.declares and values.table.has_switches else ():
+        switch = _missing_switch(values, path) if value else None
+        if switch is not None:
+            message = f"{values.table.name} reads {quoted(field_of(path))} only if {switch}"
+            yield Match((*values.path, *path), f"{message}: it reaches no pod", "Set both, or neither.", key=True)
+
+
+def _placement(values: ValuesOfChart) -> Iterator[tuple[Path, Any]]:
+    """Yield the paths and contents of placement values, without those in whole objects."""
+    waiting: list[tuple[Path, Any]] = [((), values.data)]
+    while waiting:
+        path, here = waiting.pop()
+        if type(here) is list:
+            waiting += [((*path, number), each) for number, each in reversed([*enumerate(here)])]
+        if type(here) is not dict or len(path) > _MOST_DEPTH or (api_version_of(here) and kind_of(here)):
+            continue
+        for key, each in reversed(here.items()):
+            if type(key) is str and _is_placement(key, each):
+                yield (*path, key), each
+            elif type(each) in (dict, list):
+                waiting.append(((*path, key), each))
+
+
+def _is_placement(name: str, value: Any) -> bool:
+    """Return whether a value with a name is about placement. A word under the name of a constraint chooses one of the chart's own."""
+    if type(value) not in (dict, list):
+        return name in _WORDS or (value is None and name in _NAMES)
+    is_meant = meant_field(name) is not None or any(name.lower() == each.lower() for each in POD_FIELDS)
+    return name in _NAMES or is_meant or shape_of(name, value) is not None
+
+
+def _unread(values: ValuesOfChart) -> Iterator[Path]:
+    """Yield the paths of the placement values that no template of the charts reads. A later file or an alias may use what has an anchor."""
+    named: set[Path] | None = None
+    for path, value in _placement(values):
+        pattern = _pattern(path)
+        if not (value or values.declares) or any(each.names(pattern) for each in values.tables):
+            continue
+        if not all(each.is_known(pattern) and not each.reads_at(pattern) for each in values.tables):
+            continue
+        if named is None:
+            named = {*chains_in(values.values)} if any(each.reads.fills_texts for each in values.tables) else set()
+        is_named = any(pattern[: len(each)] == each[: len(pattern)] for each in named)
+        if not is_named and not _has_anchor(values, path):
+            yield path
+
+
+def _pattern(path: Path) -> Path:
+    return tuple([EACH if type(step) is int else step for step in path])
+
+
+def _has_anchor(values: ValuesOfChart, path: Path) -> bool:
+    """Return whether there may be an anchor at a value or at a map around it: aliases may use the value elsewhere."""
+    document = values.document
+    if b"&" not in document.raw_bytes:
+        return False
+    first, last = (document.locate((*values.path, *each), key=True).line - document.line for each in (path[:1], path))
+    return any(_ANCHOR.search(line) for line in document.raw_bytes.split(b"\n")[first - 1 : last])
+
+
+_ANCHOR = re.compile(rb"(?:^|[:\-])\s*&\w")
+
+
+def _unknown_part(values: ValuesOfChart, path: Path) -> str:
+    """Return words about a dependency that the chart does not have, if the value is below its name."""
+    table, first = values.table, path[0]
+    dependencies = {str(part.prefix[0]): part.name for part in table.chart.parts if len(part.prefix) == 1}
+    alias = next((key for key, name in dependencies.items() if name == first and first not in dependencies), None)
+    return f"; the values of the dependency {quoted(str(first))} are below {quoted(alias)}" if alias is not None else ""
+
+
+# Values with nearly the same path.
+
+
+def _nearly_equal(values: ValuesOfChart, path: Path) -> list[str]:
+    """Return the values that templates read instead: one level higher or lower, or with another key that is spelt nearly so."""
+    pattern, found = _pattern(path), []
+    for each in values.table.paths:
+        if each[-1] == pattern[-1] and len(each) in (len(pattern) - 1, len(pattern) + 1):
+            longer, shorter = (each, pattern) if len(each) > len(pattern) else (pattern, each)
+            if any(longer[:place] + longer[place + 1 :] == shorter for place in range(len(longer))):
+                found.append(each)
+        elif len(each) == len(pattern):
+            different = [(one, own) for one, own in zip(each, pattern, strict=True) if one != own]
+            if len(different) == 1 and all(type(step) is str for step in different[0]) and _means(*different[0]):
+                found.append(each)
+    ordered = sorted(dict.fromkeys(found), key=lambda each: (len(each) != len(pattern), each))
+    names = [quoted(field_of(tuple(["<name>" if step == EACH else step for step in each]))) for each in ordered]
+    return [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more places"] if len(names) > _MOST_NAMED else [])]
+
+
+def _means(one: Step, own: Step) -> bool:
+    return is_likely_typo(str(own), str(one)) or str(one).lower() == str(own).lower()
+
+
+# Conditions.
+
+
+def _missing_switch(values: ValuesOfChart, path: Path) -> str | None:
+    """Return words for the value about placement that must be set otherwise for a value to be read; None if it is read, or may be."""
+    landings = [*(each for each, _ in values.table.at(_pattern(path))), *values.table.below(_pattern(path))]
+    if not landings or len(values.tables) != 1 or any(holds(each.condition, values.values) is not False for each in landings):
+        return None
+    missing = [_failing(each.condition, values, path) for each in landings]
+    return next(iter(missing)) if len({*missing}) == 1 else None
+
+
+def _failing(condition: Condition, values: ValuesOfChart, path: Path) -> str | None:
+    """Return words for the only part of a condition that is false, if it is about a value with the name of a constraint."""
+    parts = [condition]
+    while any(each[0] == "and" for each in parts):
+        parts = [inner for each in parts for inner in (each[1:] if each[0] == "and" else (each,))]
+    false = [*dict.fromkeys(each for each in parts if holds(each, values.values) is False)]
+    if len(false) != 1:
+        return None
+    negates = false[0][0] == "not"
+    part = false[0][1] if negates else false[0]
+    if part[0] not in ("set", "eq", "key") or part[1] == _pattern(path) or not _ABOUT_PLACEMENT.search(".".join(map(str, part[1]))):
+        return None
+    name = quoted(field_of(part[1]))
+    if part[0] == "eq":
+        shown = str(part[2]).lower() if type(part[2]) is bool else part[2]
+        return f"{name} is {'not ' if negates else ''}{quoted(str(shown))}"
+    return f"{name} is {'not ' if negates else ''}set"

@@ -1,0 +1,160 @@
+"""Applies the rules about values that charts of the repository do not read. Runs without charts do not import this module."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from afflint.charts.chart_files import files_of_chart, merged_values, parts_of_chart
+from afflint.charts.chart_table import ChartTable
+from afflint.checks.match import located
+from afflint.checks.read_values import ValuesOfChart
+from afflint.findings.finding import NO_OBJECT, Found
+from afflint.kube.shapes import mentions_placement
+from afflint.manifests.manifest import reference
+from afflint.rendering.application_sets import ArgoClusters
+from afflint.rendering.boundary import Boundary
+from afflint.rendering.gitops import hints
+from afflint.rendering.helmfiles import add_helmfiles
+from afflint.rendering.hints import Hint
+from afflint.rendering.roots import chart_data
+from afflint.source.skipped_files import reason_to_skip
+from afflint.source.sources import CHART, VALUES, Source, read_bytes
+from afflint.yaml.document import text_at
+from afflint.yaml.documents import read, split, to_utf8
+from afflint.yaml.prefilter import in_template_folder, is_values_file
+
+if TYPE_CHECKING:
+    from afflint.checks.registry import BoundRule
+
+_FOLDERS_ABOVE = 2
+_LOCAL = "file://"
+_TESTS = frozenset(("ci", "tests", "test", "unittests", "unittest"))
+
+
+class ChartTables:
+    """The charts that files belong to, each read once. ``paths`` are the files of the run."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._tables: dict[str, ChartTable | None] = {}
+        self._by_name: dict[str, list[str]] = {}
+        for path in paths:
+            if os.path.basename(path) == CHART:
+                folder = os.path.realpath(os.path.dirname(path) or os.curdir)
+                self._by_name.setdefault(text_at(chart_data(folder), "name"), []).append(folder)
+
+    def of(self, folder: str) -> ChartTable | None:
+        """Return what the chart in a folder does with values; None without a chart there."""
+        if folder not in self._tables:
+            has_chart = os.path.isfile(os.path.join(folder, CHART))
+            self._tables[folder] = ChartTable(parts_of_chart(files_of_chart(folder, self._dependency))) if has_chart else None
+        return self._tables[folder]
+
+    def _dependency(self, folder: str, dependency: Mapping[str, Any]) -> str | None:
+        """Return the folder of a dependency: the path that the chart names, or the only chart of the run with its name and version."""
+        address = text_at(dependency, "repository")
+        if address.startswith(_LOCAL):
+            return os.path.realpath(os.path.join(folder, address.removeprefix(_LOCAL)))
+        version = text_at(dependency, "version")
+        named = self._by_name.get(text_at(dependency, "name"), ())
+        found = [each for each in named if each != folder and _may_be(version, text_at(chart_data(each), "version"))]
+        return found[0] if len(found) == 1 else None
+
+
+def _may_be(wanted: str, version: str) -> bool:
+    """Return whether a version may be one that a dependency allows, by its first number, and by the second if that is zero."""
+    numbers = re.findall(r"\d+|[x*]", wanted)
+    own = re.findall(r"\d+", version)
+    first = 2 if own[:1] == ["0"] else 1
+    return all(one in ("x", "*", each) for one, each in zip(numbers[:first], own[:first], strict=False))
+
+
+def chart_folder_of(path: str) -> str | None:
+    """Return the folder of the chart that a values file belongs to, by the folder that it is in; None without one."""
+    here = os.path.dirname(os.path.realpath(path))
+    for _ in range(_FOLDERS_ABOVE):
+        if os.path.isfile(os.path.join(here, CHART)):
+            return here
+        here = os.path.dirname(here)
+    return None
+
+
+def found_in_values(rules: Collection[BoundRule], sources: Sequence[Source], declaring: Collection[str]) -> Iterator[tuple[str, Found]]:
+    """Yield what rules find in the values of charts, with the paths of the files.
+
+    ``sources`` are the files of the run, and ``declaring`` the paths of those that may have objects of Argo CD, Flux or helmfile.
+    """
+    paths = [each.path for each in sources]
+    tables = ChartTables(paths)
+    for path, values in _every(sources, tables, _hints_in(declaring, paths)):
+        for rule in rules:
+            check, _ = rule.check()
+            for match in check(values):
+                ref = reference(values.document.data) if values.path else NO_OBJECT
+                yield path, located(rule.name, match, (), ref, values.document, fixing=False)
+
+
+def _hints_in(declaring: Collection[str], paths: Sequence[str]) -> list[Hint]:
+    if not declaring:
+        return []
+    boundary = Boundary(paths)
+    found = hints(declaring, boundary, ArgoClusters(paths))
+    add_helmfiles(found, declaring, boundary)
+    return [each for each in found.hints if os.path.isfile(os.path.join(each.folder, CHART))]
+
+
+def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint]) -> Iterator[tuple[str, ValuesOfChart]]:
+    """Yield the values that charts get, with the paths of the files that contain them."""
+    by_file: dict[str, list[Hint]] = {}
+    for hint in given:
+        for file in hint.values:
+            by_file.setdefault(os.path.realpath(file), []).append(hint)
+    for source in sources:
+        real = os.path.realpath(source.path)
+        of_chart = (source.values or is_values_file(source.name)) and not in_template_folder(source.name)
+        if real not in by_file and not of_chart:
+            continue
+        own = chart_folder_of(real) if of_chart else None
+        folders = [*dict.fromkeys(each.folder for each in by_file.get(real, ()))] or ([own] if own is not None else [])
+        if folders:
+            declares = own is not None and real == os.path.join(own, VALUES)
+            yield from _in_file(source, [own] if declares and own else folders, tables, declares=declares)
+    for hint in given:
+        yield from _inline(hint, tables)
+
+
+def _in_file(source: Source, folders: Sequence[str], tables: ChartTables, *, declares: bool) -> Iterator[tuple[str, ValuesOfChart]]:
+    try:
+        data = to_utf8(read_bytes(source))
+    except (OSError, UnicodeDecodeError):
+        return
+    if not mentions_placement(data) or reason_to_skip(source.known_as, data):
+        return
+    for index, (piece, line, problem) in enumerate(split(data)):
+        document = read(piece, index, line)
+        if (
+            problem is None
+            and document.problem is None
+            and type(document.data) is dict
+            and not document.data.keys() >= {"apiVersion", "kind"}
+        ):
+            known = [table for folder in folders if (table := tables.of(folder)) is not None]
+            if len(known) == len(folders):
+                merged = merged_values(known[0].chart.defaults, document.data)
+                yield source.path, ValuesOfChart(document, (), known, merged, declares)
+
+
+def _inline(hint: Hint, tables: ChartTables) -> Iterator[tuple[str, ValuesOfChart]]:
+    """Yield the values that are written in the object that names a chart."""
+    table = tables.of(hint.folder)
+    merged = table.chart.defaults if table is not None else {}
+    for inline in hint.inline:
+        with suppress(TypeError):
+            merged = merged_values(merged, inline.values)
+    for inline in hint.inline:
+        written = inline.written
+        if table is not None and written is not None and not inline.target and not written.parameters and written.template is None:
+            yield written.text.file, ValuesOfChart(written.text.document, written.path, [table], merged)

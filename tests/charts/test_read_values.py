@@ -1,0 +1,163 @@
+"""Values that a chart in the repository gets and does not read: reported without Helm, at the line to edit."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from afflint import config
+from afflint.pipeline.options import Options
+from afflint.pipeline.session import Session
+from rendering.rendered_trees import write
+
+RULES = ("ignored-chart-value", "unread-chart-value", "wrong-type")
+CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+"""
+READS_API = """\
+      {{- with .Values.api.affinity }}
+      affinity: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .Values.proxy.chp.nodeSelector }}
+      nodeSelector: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      containers: [{name: web, image: web}]
+"""
+TOLERATIONS = "tolerations: [{key: team, operator: Exists}]"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def found(files: Mapping[str, str], template: str = READS_API) -> list[str]:
+    """What a run over a chart with this template, and these further files, says about its values."""
+    write({"chart/Chart.yaml": CHART, "chart/templates/web.yaml": DEPLOYMENT + template, **files})
+    session = Session(config.default())
+    findings = session.check(session.sources(["."]), Options(inline=True)).findings
+    return [f"{each.file}:{each.span.line}:{each.span.column} {each.message}" for each in findings if each.rule in RULES]
+
+
+def test_a_value_that_no_template_reads() -> None:
+    assert found({"chart/values-prod.yaml": f"api:\n  {TOLERATIONS}\n"}) == [
+        "chart/values-prod.yaml:2:3 no template of web reads `api.tolerations`: it reaches no pod"
+    ]
+    assert found({"chart/values-prod.yaml": "api:\n  affinity: {}\n"}) == []
+
+
+def test_a_value_that_the_chart_declares() -> None:
+    assert found({"chart/values.yaml": "api:\n  affinity: {}\n  tolerations: []\n"}) == [
+        "chart/values.yaml:3:3 no template of the chart reads `api.tolerations`: it has no effect"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "instead"),
+    [
+        ("proxy:\n  nodeSelector: {disk: ssd}\n", "proxy.nodeSelector", "proxy.chp.nodeSelector"),
+        ("proxy:\n  chp:\n    deep:\n      nodeSelector: {disk: ssd}\n", "proxy.chp.deep.nodeSelector", "proxy.chp.nodeSelector"),
+        ("proxi:\n  chp:\n    nodeSelector: {disk: ssd}\n", "proxi.chp.nodeSelector", "proxy.chp.nodeSelector"),
+    ],
+    ids=["one level too high", "one level too low", "a wrong letter"],
+)
+def test_the_value_that_is_read_instead(values: str, name: str, instead: str) -> None:
+    write({"chart/Chart.yaml": CHART, "chart/templates/web.yaml": DEPLOYMENT + READS_API, "chart/values-prod.yaml": values})
+    session = Session(config.default())
+    findings = [each for each in session.check(session.sources(["."]), Options()).findings if each.rule == "ignored-chart-value"]
+    assert [each.message.partition(":")[0] for each in findings] == [f"no template of web reads `{name}`"]
+    assert findings[0].help == f"Set `{instead}` instead."
+
+
+def test_a_value_that_templates_only_ask_for() -> None:
+    template = "      {{- if .Values.tolerations }}\n      affinity: {{- toYaml .Values.affinity | nindent 8 }}\n      {{- end }}\n"
+    assert found({"chart/values-prod.yaml": TOLERATIONS + "\n"}, template) == [
+        "chart/values-prod.yaml:1:1 no template of web writes `tolerations`: they only ask whether it is set"
+    ]
+    assert found({"chart/values-prod.yaml": TOLERATIONS + "\n"}, template.replace(".affinity", ".tolerations")) == []
+
+
+def test_a_value_behind_a_switch_that_is_off() -> None:
+    template = (
+        "      {{- if .Values.affinity.enabled }}\n      affinity:\n"
+        "        nodeAffinity: {{- toYaml .Values.affinity.nodeAffinity | nindent 10 }}\n"
+        "      {{- end }}\n"
+    )
+    terms = "{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}"
+    values = f"affinity:\n  nodeAffinity: {terms}\n"
+    assert found({"chart/values.yaml": "affinity: {enabled: false}\n", "chart/values-prod.yaml": values}, template) == [
+        "chart/values-prod.yaml:1:1 web reads `affinity` only if `affinity.enabled` is set: it reaches no pod"
+    ]
+    assert found({"chart/values-prod.yaml": values + "  enabled: true\n"}, template) == []
+
+
+def test_the_values_of_a_dependency_are_below_its_alias() -> None:
+    chart = CHART + "dependencies: [{name: db, alias: store, version: 1.0.0}]\n"
+    inner = {"chart/charts/db/Chart.yaml": CHART.replace("web", "db"), "chart/charts/db/templates/db.yaml": DEPLOYMENT + READS_API}
+    alias = "the values of the dependency `db` are below `store`"
+    values = {"chart/values-prod.yaml": "db:\n  api:\n    affinity: {nodeAffinity: {}}\nstore:\n  api:\n    affinity: {nodeAffinity: {}}\n"}
+    assert found({"chart/Chart.yaml": chart, **inner, **values}) == [
+        f"chart/values-prod.yaml:3:5 no template of web reads `db.api.affinity`: it reaches no pod; {alias}"
+    ]
+
+
+APPLICATION = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web}
+spec:
+  destination: {namespace: web}
+  source:
+    repoURL: https://example.com/repository.git
+    path: chart
+    helm:
+"""
+
+
+def test_values_that_an_application_gives_the_chart() -> None:
+    inline = "      valuesObject:\n        api:\n          tolerations: [{key: team, operator: Exists}]\n"
+    assert found({".git/HEAD": "", "apps/web.yaml": APPLICATION + inline}) == [
+        "apps/web.yaml:12:11 no template of web reads `api.tolerations`: it reaches no pod"
+    ]
+    write({"apps/web.yaml": APPLICATION + "      valueFiles: [../env/prod.yaml]\n"})
+    assert found({"env/prod.yaml": f"api:\n  {TOLERATIONS}\n"}) == [
+        "env/prod.yaml:2:3 no template of web reads `api.tolerations`: it reaches no pod"
+    ]
+
+
+SILENT = {
+    "an anchor that aliases use": f"x-defaults: &defaults\n  {TOLERATIONS}\napi: {{<<: *defaults, tolerations: null}}\n",
+    "a whole object": "extra:\n- apiVersion: v1\n  kind: Pod\n  spec: {tolerations: [{key: team, operator: Exists}]}\n",
+    "global values": "global:\n  tolerations: [{key: team, operator: Exists}]\n",
+    "a word": "podAntiAffinity: hard\n",
+}
+
+
+@pytest.mark.parametrize("values", SILENT.values(), ids=SILENT)
+def test_it_is_silent(values: str) -> None:
+    assert found({"chart/values-prod.yaml": values}) == []
+
+
+def test_a_text_of_the_values_that_names_another_value() -> None:
+    template = "      {{- tpl .Values.spec . | nindent 6 }}\n"
+    values = 'spec: "tolerations: {{ toJson .Values.tolerations }}"\n' + TOLERATIONS + "\n"
+    assert found({"chart/values-prod.yaml": values}, template) == []
+
+
+def test_a_chart_whose_library_is_not_in_the_repository() -> None:
+    chart = CHART + "dependencies: [{name: common, version: 1.0.0, repository: 'https://example.com'}]\n"
+    template = '      {{- include "common.placement" . | nindent 6 }}\n'
+    assert found({"chart/Chart.yaml": chart, "chart/values-prod.yaml": TOLERATIONS + "\n"}, template) == []
+
+
+def test_a_suppression_in_the_values() -> None:
+    suppressed = "tolerations: []  # afflint: ignore[unread-chart-value] -- for later\n"
+    assert found({"chart/values.yaml": suppressed}) == []

@@ -1,0 +1,194 @@
+"""What the templates of a chart do with each value, as their text says: the field of an object that it becomes, and when."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from afflint.charts.chart_files import files_of_chart, merged_values, parts_of_chart
+from afflint.charts.chart_table import ChartTable
+from afflint.charts.symbols import holds
+from afflint.findings.paths import Path as ValuePath
+from rendering.rendered_trees import write
+
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n"
+SELECTOR = ("spec", "nodeSelector")
+
+
+def table(folder: Path, files: Mapping[str, str], chart: str = "") -> ChartTable:
+    """The table of a chart with these files."""
+    write({"Chart.yaml": f"apiVersion: v2\nname: web\nversion: 1.0.0\n{chart}", **files}, folder)
+    return ChartTable(parts_of_chart(files_of_chart(str(folder))))
+
+
+def of_template(folder: Path, template: str, helpers: str = "") -> ChartTable:
+    """The table of a chart with one template of a Pod, whose spec is given."""
+    return table(folder, {"templates/web.yaml": POD + template, "templates/_helpers.tpl": helpers})
+
+
+def fields(read: ChartTable, *path: str) -> list[ValuePath]:
+    """The fields that a value becomes."""
+    return sorted({field for _, field in read.at(path)})
+
+
+REACHING = {
+    "toYaml": "  nodeSelector:\n    {{- toYaml .Values.a.nodeSelector | nindent 4 }}\n",
+    "on the line of the key": "  nodeSelector: {{ .Values.a.nodeSelector | toYaml | nindent 4 }}\n",
+    "indent": "  nodeSelector:\n{{ toYaml .Values.a.nodeSelector | indent 4 }}\n",
+    "with": "  {{- with .Values.a.nodeSelector }}\n  nodeSelector: {{- toYaml . | nindent 4 }}\n  {{- end }}\n",
+    "with a map around it": "  {{- with .Values.a }}\n  nodeSelector: {{- toYaml .nodeSelector | nindent 4 }}\n  {{- end }}\n",
+    "the root in with": "  {{- with .Values.b }}\n  nodeSelector: {{- toYaml $.Values.a.nodeSelector | nindent 4 }}\n  {{- end }}\n",
+    "a variable": "  {{- $a := .Values.a }}\n  nodeSelector: {{- toYaml $a.nodeSelector | nindent 4 }}\n",
+    "a variable with a condition": (
+        "  {{- $s := .Values.b }}\n  {{- if .Values.c }}{{- $s = .Values.a.nodeSelector }}{{- end }}\n"
+        "  nodeSelector: {{- toYaml $s | nindent 4 }}\n"
+    ),
+    "index": '  nodeSelector: {{- toYaml (index .Values "a" "nodeSelector") | nindent 4 }}\n',
+    "get": '  nodeSelector: {{- toYaml (get .Values.a "nodeSelector") | nindent 4 }}\n',
+    "dig": '  nodeSelector: {{- toYaml (dig "a" "nodeSelector" dict .Values.AsMap) | nindent 4 }}\n',
+    "default": "  nodeSelector: {{- toYaml (default .Values.b .Values.a.nodeSelector) | nindent 4 }}\n",
+    "coalesce": "  nodeSelector: {{- toYaml (coalesce .Values.b .Values.a.nodeSelector) | nindent 4 }}\n",
+    "ternary": "  nodeSelector: {{- toYaml (ternary .Values.a.nodeSelector .Values.b .Values.c) | nindent 4 }}\n",
+    "or": "  nodeSelector: {{- or .Values.b .Values.a.nodeSelector | toYaml | nindent 4 }}\n",
+    "mergeOverwrite": "  nodeSelector: {{- mergeOverwrite (dict) .Values.b .Values.a.nodeSelector | toYaml | nindent 4 }}\n",
+    "tpl": "  nodeSelector: {{- tpl (toYaml .Values.a.nodeSelector) . | nindent 4 }}\n",
+    "fromYaml": "  nodeSelector: {{- toYaml .Values.a.nodeSelector | fromYaml | toYaml | nindent 4 }}\n",
+    "toJson": "  nodeSelector: {{ toJson .Values.a.nodeSelector }}\n",
+    "range over a map": (
+        "  nodeSelector:\n    {{- range $key, $value := .Values.a.nodeSelector }}\n    {{ $key }}: {{ $value | quote }}\n    {{- end }}\n"
+    ),
+    "the whole spec": "  {{- toYaml .Values.a | nindent 2 }}\n",
+    "a map of the spec": '  {{- toYaml (dict "nodeSelector" .Values.a.nodeSelector) | nindent 2 }}\n',
+    "include": '  {{- include "selector" . | nindent 2 }}\n',
+    "include with a dictionary": '  {{- include "selected" (dict "from" .Values.a "root" $) | nindent 2 }}\n',
+    "include with a list": '  {{- include "first" (list .Values.a .Values.b) | nindent 2 }}\n',
+    "template": '{{ template "selector" . }}\n',
+    "set": '  {{- $x := dict }}{{- $_ := set $x "s" .Values.a.nodeSelector }}\n  nodeSelector: {{- toYaml $x.s | nindent 4 }}\n',
+    "pick": '  {{- pick .Values.a "nodeSelector" | toYaml | nindent 2 }}\n',
+}
+HELPERS = """\
+{{- define "selector" }}
+{{- with .Values.a.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- define "selected" }}
+nodeSelector: {{- toYaml .from.nodeSelector | nindent 2 }}
+{{- end }}
+{{- define "first" }}
+nodeSelector: {{- toYaml (index . 0).nodeSelector | nindent 2 }}
+{{- end }}
+"""
+
+
+@pytest.mark.parametrize("template", REACHING.values(), ids=REACHING)
+def test_a_value_reaches_the_field_that_the_template_writes(tmp_path: Path, template: str) -> None:
+    indented = (
+        HELPERS.replace("\nnodeSelector", "\n  nodeSelector").replace("nindent 2", "nindent 4") if "{{ template" in template else HELPERS
+    )
+    read = of_template(tmp_path, template, indented)
+    assert fields(read, "a", "nodeSelector", "disk")[-1:] == [(*SELECTOR, "*" if "range" in template else "disk")]
+    assert read.reads_at(("a", "nodeSelector"))
+    assert read.is_known(("a", "nodeSelector"))
+
+
+def test_an_item_of_a_list_and_a_list_as_deep_as_its_key(tmp_path: Path) -> None:
+    spec = "  tolerations:\n  {{- toYaml .Values.tolerations | nindent 2 }}\n  containers:\n  - name: {{ .Values.name }}\n    image: x\n"
+    read = of_template(tmp_path, spec)
+    assert fields(read, "tolerations", "*", "key") == [("spec", "tolerations", "*", "key")]
+    assert fields(read, "name") == [("spec", "containers", "*", "name")]
+
+
+def test_text_in_a_block_scalar_is_part_of_its_field(tmp_path: Path) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\ndata:\n  a.yaml: |\n    nodeSelector: {{ .Values.nodeSelector }}\n  b: {{ .Values.b }}\n"
+    read = table(tmp_path, {"templates/a.yaml": text})
+    assert fields(read, "nodeSelector") == [("data", "a.yaml")]
+    assert fields(read, "b") == [("data", "b")]
+
+
+UNKNOWN = {
+    "a template of another chart": '  {{- include "common.affinity" . | nindent 2 }}\n',
+    "all values": "  a: {{ toYaml .Values | sha256sum }}\n",
+    "a file that is a template": '  {{- tpl (.Files.Get (printf "%s.yaml" .Values.name)) . | nindent 2 }}\n',
+    "a function that is not known": "  a: {{ newFunction . }}\n",
+    "an action without an end": "  a: {{ .Values.a\n",
+}
+
+
+@pytest.mark.parametrize("template", UNKNOWN.values(), ids=UNKNOWN)
+def test_what_cannot_be_followed_may_read_any_value(tmp_path: Path, template: str) -> None:
+    dependency = "dependencies: [{name: common, version: 1.0.0, repository: 'https://example.com'}]\n"
+    read = table(tmp_path, {"templates/web.yaml": POD + template}, dependency)
+    assert not read.is_known(("nodeSelector",)) or read.reads_at(("nodeSelector",))
+
+
+def test_the_checksum_of_another_template_reads_only_what_that_template_reads(tmp_path: Path) -> None:
+    annotation = '  checksum: {{ include (print $.Template.BasePath "/config.yaml") . | sha256sum }}\n'
+    files = {"templates/config.yaml": "apiVersion: v1\nkind: ConfigMap\ndata: {a: {{ .Values.a | quote }}}\n"}
+    read = table(tmp_path, {"templates/web.yaml": POD + annotation, **files})
+    assert read.reads_at(("a",))
+    assert (read.is_known(("nodeSelector",)), read.reads_at(("nodeSelector",))) == (True, False)
+
+
+def test_values_of_dependencies_are_below_their_alias(tmp_path: Path) -> None:
+    chart = "dependencies: [{name: db, alias: store, version: 1.0.0, condition: store.enabled}, {name: cache, version: 1.0.0}]\n"
+    inner = {"charts/db/Chart.yaml": "apiVersion: v2\nname: db\nversion: 1.0.0\n"}
+    inner["charts/db/templates/db.yaml"] = (
+        POD + "  nodeSelector: {{- toYaml .Values.nodeSelector | nindent 4 }}\n  a: {{ .Values.global.a }}\n"
+    )
+    read = table(tmp_path, inner, chart)
+    assert fields(read, "store", "nodeSelector") == [SELECTOR]
+    assert fields(read, "global", "a") == [("spec", "a")]
+    assert (read.is_known(("db", "nodeSelector")), read.reads_at(("db", "nodeSelector"))) == (True, False)
+    assert not read.is_known(("cache", "nodeSelector"))
+
+
+@pytest.mark.parametrize(
+    ("values", "is_met"),
+    [
+        ({}, False),
+        ({"on": True}, False),
+        ({"on": True, "mode": "hard"}, True),
+        ({"mode": "hard"}, False),
+        ({"on": "{{ .x }}", "mode": "hard"}, None),
+    ],
+)
+def test_a_condition_is_decided_by_the_values(tmp_path: Path, values: dict[str, object], is_met: bool | None) -> None:
+    condition = '  {{- if and .Values.on (eq .Values.mode "hard") (not .Values.off) }}\n'
+    read = of_template(tmp_path, condition + "  nodeSelector: {{- toYaml .Values.a | nindent 4 }}\n  {{- end }}\n")
+    ((landing, _),) = read.at(("a",))
+    assert holds(landing.condition, merged_values(read.chart.defaults, values)) is is_met
+
+
+def test_the_branch_of_else_has_the_opposite_condition(tmp_path: Path) -> None:
+    read = of_template(tmp_path, "  a: {{ if .Values.on }}{{ .Values.b }}{{ else }}{{ .Values.c }}{{ end }}\n")
+    ((first, _),), ((second, _),) = read.at(("b",)), read.at(("c",))
+    assert [holds(each.condition, {"on": True}) for each in (first, second)] == [True, False]
+
+
+def test_a_template_that_includes_itself_may_read_anything(tmp_path: Path) -> None:
+    helper = '{{- define "again" }}{{ include "again" (dict "x" .) }}{{ end }}'
+    assert of_template(tmp_path, '  a: {{ include "again" .Values.a }}\n', helper).reads.opened is not None
+
+
+def test_a_chart_with_too_many_steps_is_not_known(tmp_path: Path) -> None:
+    calls = "".join(
+        f'{{{{- define "h{n}" }}}}{{{{ include "h{n + 1}" (list . {n}) }}}}{{{{ include "h{n + 1}" (list {n} .) }}}}{{{{ end }}}}'
+        for n in range(22)
+    )
+    read = of_template(tmp_path, '  a: {{ include "h0" .Values.a }}\n', calls + '{{ define "h22" }}{{ . }}{{ end }}')
+    assert read.reads.opened is not None
+
+
+def test_nothing_outside_the_repository_is_read(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    write({"secret.yaml": POD + "  nodeSelector: {{- toYaml .Values.nodeSelector | nindent 4 }}\n"}, outside)
+    inside = tmp_path / "repository"
+    write(
+        {".git/HEAD": "", "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "templates/a.yaml": POD + "  a: {{ .Values.a }}\n"},
+        inside,
+    )
+    (inside / "templates" / "b.yaml").symlink_to(outside / "secret.yaml")
+    read = ChartTable(parts_of_chart(files_of_chart(str(inside))))
+    assert not read.reads_at(("nodeSelector",))
