@@ -133,6 +133,36 @@ def test_values_that_an_application_gives_the_chart() -> None:
     ]
 
 
+SPEC = (
+    "      nodeSelector: {{- toYaml .Values.nodeSelector | nindent 8 }}\n      tolerations: {{- toYaml .Values.tolerations | nindent 8 }}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "messages"),
+    [
+        ("tolerations: {team: {operator: Exists}}\n", ["chart/values-prod.yaml:1:1 `tolerations` must be a list, not a map"]),
+        ("nodeSelector: [disk=ssd]\n", ["chart/values-prod.yaml:1:1 `nodeSelector` must be a map, not a list"]),
+        ("nodeSelector: {disk: ssd}\ntolerations: [{operator: Exists}]\n", []),
+    ],
+)
+def test_a_value_of_another_type_than_the_field_that_it_becomes(values: str, messages: list[str]) -> None:
+    assert found({"chart/values-prod.yaml": values}, SPEC) == messages
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        '      {{- if kindIs "map" .Values.tolerations }}\n      tolerations: []\n      {{- else }}\n' + SPEC + "      {{- end }}\n",
+        "      tolerations:\n      {{- range $name, $each := .Values.tolerations }}\n      - {key: {{ $name }}}\n      {{- end }}\n",
+        '      {{- include "tolerations" .Values.tolerations | nindent 6 }}\n',
+    ],
+    ids=["both are tried", "a map of items", "an unknown template"],
+)
+def test_a_template_may_take_a_map_where_pods_need_a_list(template: str) -> None:
+    assert found({"chart/values-prod.yaml": "tolerations: {team: {operator: Exists}}\n"}, template) == []
+
+
 SILENT = {
     "an anchor that aliases use": f"x-defaults: &defaults\n  {TOLERATIONS}\napi: {{<<: *defaults, tolerations: null}}\n",
     "a whole object": "extra:\n- apiVersion: v1\n  kind: Pod\n  spec: {tolerations: [{key: team, operator: Exists}]}\n",

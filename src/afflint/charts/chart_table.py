@@ -9,8 +9,8 @@ from typing import Any
 
 from afflint.charts.chart_files import ChartParts
 from afflint.charts.symbols import Ref
-from afflint.charts.template_layout import Landing, landings_in
-from afflint.charts.template_reader import GLOBAL, TemplateReader, ValueReads, WrittenFile
+from afflint.charts.template_layout import Landing, ObjectText, objects_in
+from afflint.charts.template_reader import GLOBAL, RELEASE_NAME, TemplateReader, ValueReads, WrittenFile
 from afflint.findings.paths import Path
 from afflint.kube.kinds import EACH
 
@@ -42,9 +42,14 @@ class ChartTable:
         return self._written[1]
 
     @cached_property
+    def objects(self) -> list[ObjectText]:
+        """The objects that the templates write."""
+        return [each for written in self._written[0] for each in objects_in(written)]
+
+    @cached_property
     def landings(self) -> list[Landing]:
-        """The gaps in the objects that the templates write."""
-        return [landing for each in self._written[0] for landing in landings_in(each)]
+        """The gaps in these objects."""
+        return [landing for each in self.objects for landing in each.landings]
 
     @cached_property
     def _texts(self) -> dict[Path, str]:
@@ -79,7 +84,7 @@ class ChartTable:
     @cached_property
     def paths(self) -> list[Path]:
         """The paths of the values that the templates read."""
-        return [*dict.fromkeys(path for path in self.reads.whole if path)]
+        return [*dict.fromkeys(path for path in self.reads.whole if path and path != RELEASE_NAME)]
 
     def is_known(self, path: Path) -> bool:
         """Return whether everything that may read the value at a path is known. A chart that writes nothing may be for other charts."""

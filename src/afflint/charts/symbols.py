@@ -263,6 +263,11 @@ def paths_in(condition: Condition) -> Iterator[Path]:
             yield from paths_in(each)
 
 
+def is_unknown(condition: Condition) -> bool:
+    """Return whether a part of a condition is not known."""
+    return condition == UNKNOWN or (condition[0] in ("not", "and", "or") and any(map(is_unknown, condition[1:])))
+
+
 def holds(condition: Condition, values: Mapping[str, Any]) -> bool | None:
     """Return whether a condition is true for the whole values of a chart; None if that is not known."""
     kind = condition[0]

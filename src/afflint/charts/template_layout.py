@@ -1,4 +1,4 @@
-"""Where the gaps of a written template are: the field of an object that each value becomes, by the indentation of the lines around it."""
+"""The objects that a template writes: the field that each gap is in, by the indentation of the lines around it, and their labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from afflint.charts.symbols import (
     KeyOf,
     ListSymbol,
     MapSymbol,
+    Output,
     OutputPiece,
+    PlainPiece,
     any_of,
     both_of,
     paths_of,
@@ -51,12 +53,29 @@ class Landing:
     shift: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenLabel:
+    """A label in an object: the path of the labels, its key, what is written as its value, and under which condition."""
+
+    field: Path
+    key: str
+    value: tuple[OutputPiece, ...]
+    condition: Condition
+
+
 @dataclass(slots=True)
-class _ObjectText:
-    """An object of the output: its kinds, and the gaps in it."""
+class ObjectText:
+    """An object of the output: its kinds, empty if they are not known, the gaps in it, and its labels."""
 
     kinds: set[str] = field(default_factory=set)
-    landings: dict[Landing, list[Condition]] = field(default_factory=dict)
+    found: dict[Landing, list[Condition]] = field(default_factory=dict)
+    labels: list[WrittenLabel] = field(default_factory=list)
+
+    @property
+    def landings(self) -> list[Landing]:
+        """The gaps in the object."""
+        kinds = frozenset(self.kinds) if not any(_GAP in kind for kind in self.kinds) else frozenset()
+        return [replace(each, kinds=kinds, condition=any_of(conditions)) for each, conditions in self.found.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,46 +90,51 @@ class _Gap:
 class _State:
     """The line that is being written, with its gaps, and the keys and items around it, each with its column.
 
-    ``block``: the column of the key whose block scalar contains the line; -1 outside of one.
+    ``block``: the column of the key whose block scalar contains the line; -1 outside of one. ``condition`` is that of its end.
     """
 
     line: str = ""
     gaps: tuple[_Gap, ...] = ()
     stack: tuple[tuple[int, str], ...] = ()
     block: int = -1
+    condition: Condition = TRUE
 
 
-def landings_in(written: WrittenFile) -> Iterator[Landing]:
-    """Yield the gaps in the objects of a template."""
+def objects_in(written: WrittenFile) -> list[ObjectText]:
+    """Return the objects of a template."""
     layout = _Layout()
     layout.write(written.pieces, TRUE, 0)
     layout.end_line()
-    for each in layout.objects:
-        kinds = frozenset(each.kinds) if not any(_GAP in kind for kind in each.kinds) else frozenset()
-        for landing, conditions in each.landings.items():
-            yield replace(landing, kinds=kinds, condition=any_of(conditions))
+    return layout.objects
 
 
 class _Layout:
     def __init__(self) -> None:
-        self.objects = [_ObjectText()]
+        self.objects = [ObjectText()]
         self._state = _State()
 
     def write(self, pieces: Iterable[OutputPiece], condition: Condition, width: int) -> None:
         """Write some text. ``width``: by how much the lines after the first are indented."""
         for each in pieces:
-            if isinstance(each, Alternatives):
+            if isinstance(each, Alternatives) and not any(body for _, body in each.branches):
+                continue
+            if isinstance(each, Alternatives) and _is_inline(each):
+                self._gap(Hole(Output((each,)), "text", "", 0), condition, width)
+            elif isinstance(each, Alternatives):
                 self._alternatives(each, condition, width)
             elif isinstance(each, Indented):
                 if each.on_new_line:
-                    self._text("\n", width)
+                    self._text("\n", condition, width)
                 self._add(" " * each.width)
                 self.write(each.pieces, condition, width + each.width)
             elif isinstance(each, Hole):
-                gap = _Gap(each, condition, len(self._state.line), width)
-                self._state = replace(self._state, line=self._state.line + _GAP, gaps=(*self._state.gaps, gap))
+                self._gap(each, condition, width)
             else:
-                self._text(each.text, width)
+                self._text(each.text, condition, width)
+
+    def _gap(self, hole: Hole, condition: Condition, width: int) -> None:
+        gap = _Gap(hole, condition, len(self._state.line), width)
+        self._state = replace(self._state, line=self._state.line + _GAP, gaps=(*self._state.gaps, gap), condition=condition)
 
     def _alternatives(self, alternatives: Alternatives, condition: Condition, width: int) -> None:
         """Write each text from the same state on; what follows is written after the first."""
@@ -124,12 +148,13 @@ class _Layout:
     def _add(self, text: str) -> None:
         self._state = replace(self._state, line=self._state.line + text)
 
-    def _text(self, text: str, width: int) -> None:
+    def _text(self, text: str, condition: Condition, width: int) -> None:
         first, *others = text.split("\n")
-        self._add(first)
+        if first:
+            self._state = replace(self._state, line=self._state.line + first, condition=condition)
         for each in others:
             self.end_line()
-            self._state = replace(self._state, line=" " * width + each, gaps=())
+            self._state = replace(self._state, line=" " * width + each, gaps=(), condition=condition)
 
     def end_line(self) -> None:
         """Read the line that has been written."""
@@ -143,7 +168,7 @@ class _Layout:
             self._land(state.gaps, tuple(step for _, step in state.stack), is_part=True)
             return
         if bare.startswith("---"):
-            self.objects.append(_ObjectText())
+            self.objects.append(ObjectText())
             self._state = replace(state, stack=(), block=-1)
             return
         if bare != _GAP or next(paths_of(state.gaps[0].hole.value), None) is not None:  # Otherwise it may be empty.
@@ -172,19 +197,53 @@ class _Layout:
         else:
             value = rest
         self._state = replace(state, stack=tuple(stack), line="", gaps=())
+        path = tuple(step for _, step in stack)
+        if match is not None and path[-2:-1] == ("labels",):
+            pieces = _pieces_of(value, [each.hole for each in state.gaps[match[1].count(_GAP) :]])
+            self.objects[-1].labels.append(WrittenLabel(path[:-1], str(path[-1]), pieces, state.condition))
         if state.gaps:
-            path = tuple(step for _, step in stack)
             bare = value.strip("\"'")
             self._land(state.gaps, None if value[:1] in ("[", "{") else path, is_part=bare != _GAP and _GAP in bare)
 
     def _land(self, gaps: Iterable[_Gap], path: Path | None, *, is_part: bool) -> None:
         for each in gaps:
-            hole = each.hole
-            shift = each.column - each.width if hole.form == "yaml" and not is_part else 0
-            part = is_part or hole.form == "words"
-            for condition, atom, place in _values_in(hole.value, path, 0):
-                found = Landing(atom, hole.form, frozenset(), place, TRUE, hole.file, hole.line, part, shift)
-                self.objects[-1].landings.setdefault(found, []).append(both_of(each.condition, condition))
+            for own, hole, is_whole in _holes_of(each.hole, TRUE):
+                shift = each.column - each.width if hole.form == "yaml" and not is_part else 0
+                part = is_part or hole.form == "words" or not is_whole
+                for condition, atom, place in _values_in(hole.value, path, 0):
+                    found = Landing(atom, hole.form, frozenset(), place, TRUE, hole.file, hole.line, part, shift)
+                    self.objects[-1].found.setdefault(found, []).append(both_of(each.condition, both_of(own, condition)))
+
+
+def _is_inline(piece: OutputPiece) -> bool:
+    """Return whether a text is a part of one line, whatever its values are."""
+    if isinstance(piece, Alternatives):
+        return all(map(_is_inline, (each for _, body in piece.branches for each in body)))
+    return piece.form != "yaml" if isinstance(piece, Hole) else isinstance(piece, PlainPiece) and "\n" not in piece.text
+
+
+def _holes_of(hole: Hole, condition: Condition) -> Iterator[tuple[Condition, Hole, bool]]:
+    """Yield the holes in alternatives on one line, each with its condition, and whether it is the whole text."""
+    if not isinstance(hole.value, Output):
+        yield condition, hole, True
+        return
+    for piece in hole.value.pieces:
+        for own, body in piece.branches if isinstance(piece, Alternatives) else ():
+            written = [each for each in body if not isinstance(each, PlainPiece) or each.text.strip()]
+            for each in written:
+                inner = each if isinstance(each, Hole) else Hole(Output((each,)), "text", "", 0)
+                for further, found, is_whole in _holes_of(inner, both_of(condition, own)) if not isinstance(each, PlainPiece) else ():
+                    yield further, found, is_whole and len(written) == 1
+
+
+def _pieces_of(text: str, holes: list[Hole]) -> tuple[OutputPiece, ...]:
+    """Return a text with its gaps as pieces, without the quotes around it."""
+    quoted = text[:1] in "\"'" and text[-1:] == text[:1] and len(text) > 1
+    plain = (text[1:-1] if quoted else text.partition(" #")[0]).split(_GAP)
+    found: list[OutputPiece] = [PlainPiece(plain[0], "", 0)]
+    for hole, each in zip(holes, plain[1:], strict=False):
+        found += [*(hole.value.pieces if isinstance(hole.value, Output) else (hole,)), PlainPiece(each, "", 0)]
+    return tuple(found)
 
 
 def _values_in(atom: Atom, path: Path | None, depth: int) -> Iterator[tuple[Condition, Atom, Path | None]]:

@@ -151,7 +151,9 @@ class TemplateReader:
         """Return what `.` is at the top of a template."""
         unknown = {each: symbol(Derived()) for each in _CHART_FIELDS}
         chart: Symbol = symbol(MapSymbol({**unknown, "Name": symbol(Literal(part.name))}))
-        others: dict[str, Symbol] = {each: symbol(Derived()) for each in ("Release", "Capabilities", "Subcharts")}
+        others: dict[str, Symbol] = {each: symbol(Derived()) for each in ("Capabilities", "Subcharts")}
+        release = {each: symbol(Derived()) for each in ("Namespace", "Service", "Revision", "IsInstall", "IsUpgrade")}
+        others["Release"] = symbol(MapSymbol({**release, "Name": symbol(Ref(RELEASE_NAME))}))
         template = symbol(MapSymbol({"BasePath": symbol(Literal(_BASE_PATH)), "Name": symbol(Derived())}))
         files = symbol(MapSymbol({_FILES: symbol(Literal(True))}, [Derived()]))
         return MapSymbol(
@@ -441,6 +443,11 @@ class TemplateReader:
             found += () if type(known) in (str, int) and len(arguments) > 1 and each is not arguments[-1] else self._printed(each, "words")
         return symbol(Output(tuple(found)))
 
+    def cut(self, arguments: list[Symbol]) -> Symbol:
+        """Return the beginning of a text; all of it, if only names that are too long are cut (`trunc`)."""
+        length = _literal(arguments[0])
+        return arguments[-1] if type(length) is int and length >= _SHORTEST_CUT else self.words(arguments)
+
     def same(self, arguments: list[Symbol]) -> Symbol:
         """Return the last argument."""
         return arguments[-1]
@@ -600,7 +607,10 @@ class TemplateReader:
         return symbol(Output(tuple(piece for each in arguments for piece in self._printed(each, "words"))))
 
 
+_SHORTEST_CUT = 40
 _CHART_FIELDS = ("Version", "AppVersion", "Annotations", "Description", "KubeVersion", "Type", "Keywords", "Home", "Sources", "IsRoot")
+RELEASE_NAME: Path = ("\0release",)
+"""The path of the name of the release, as if it were a value."""
 _BASE_PATH, _FILES = "\0templates", "\0files"
 _ANY_FILE: Path = ("\0file",)
 _Function = Callable[[TemplateReader, list[Symbol]], Symbol]
@@ -615,7 +625,7 @@ _FUNCTIONS: Mapping[str, _Function] = {
     **dict.fromkeys(("quote", "squote"), TemplateReader.quoted),
     **dict.fromkeys(("deepCopy", "mustDeepCopy"), lambda _, arguments: tuple([(each, copied(atom)) for each, atom in arguments[0]])),
     **dict.fromkeys(
-        ("lower", "upper", "trunc", "title", "camelcase", "kebabcase", "snakecase", "replace", "b64enc", "sha256sum", "nospace", "repeat"),
+        ("lower", "upper", "title", "camelcase", "kebabcase", "snakecase", "replace", "b64enc", "sha256sum", "nospace", "repeat"),
         TemplateReader.words,
     ),
     **dict.fromkeys(
@@ -625,6 +635,7 @@ _FUNCTIONS: Mapping[str, _Function] = {
         ),
         TemplateReader.same,
     ),
+    "trunc": TemplateReader.cut,
     "indent": TemplateReader.indented,
     "nindent": lambda reader, arguments: reader.indented(arguments, on_new_line=True),
     "default": TemplateReader.default,

@@ -20,7 +20,8 @@ from afflint.yaml.embedded import EmbeddedDocument, documents_in_block, entry_wi
 from afflint.yaml.prefilter import is_values_file
 from afflint.yaml.template_text import named_templates_in, template_text
 
-_VALUES = Kind("values", "", (), (), None)
+VALUES = Kind("values", "", (), (), None)
+"""What the constraints in a values file are those of."""
 _ENTRY = Kind("values", "text", (), (), None)
 """One constraint as text; its path in the values is not part of the document."""
 _NAMED = Kind("template", "text", (), (), None)
@@ -34,7 +35,7 @@ def constraints_in_values(document: Document, data: dict[str, Any], *, whole: bo
     """
     if type(document.data) is dict:
         for holder in holders_in(document.data, (), in_values=whole):
-            yield CustomWorkload(document, data, (), _VALUES if whole else _ENTRY, holder, "shape")
+            yield CustomWorkload(document, data, (), VALUES if whole else _ENTRY, holder, "shape")
 
 
 def embedded_values(document: Document) -> Iterator[tuple[Path, EmbeddedDocument]]:

@@ -7,14 +7,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from afflint.charts.chart_table import ChartTable, chains_in
+from afflint.charts.local_pods import reaches_pods_only
 from afflint.charts.symbols import Condition, holds
+from afflint.charts.values import VALUES
+from afflint.checks.admission.wrong_types import wrong_type_message
 from afflint.checks.match import Match
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, Step, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.findings.similarity import is_likely_typo
-from afflint.kube.kinds import EACH
-from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, meant_field, shape_of
+from afflint.kube.kinds import EACH, part_types
+from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, Holder, meant_field, shape_of
+from afflint.manifests.custom_resources import CustomWorkload
 from afflint.yaml.document import Document, value_at_path
 from afflint.yaml.object_fields import api_version_of, kind_of
 
@@ -77,6 +81,19 @@ def ignored_chart_value(values: ValuesOfChart) -> Iterator[Match]:
         if switch is not None:
             message = f"{values.table.name} reads {quoted(field_of(path))} only if {switch}"
             yield Match((*values.path, *path), f"{message}: it reaches no pod", "Set both, or neither.", key=True)
+
+
+def wrong_type(values: ValuesOfChart) -> Iterator[Match]:
+    """Report placement values of another type than the field of the pods into which templates write them as they are."""
+    for path, value in _placement(values):
+        name = str(path[-1])
+        if not value or type(value) not in (dict, list) or name not in POD_FIELDS or len(values.tables) != 1:
+            continue
+        mismatches = [*part_types()[name].mismatches(value, (*values.path, *path))]
+        if mismatches and values.table.is_known(_pattern(path)) and reaches_pods_only(values.table, _pattern(path)):
+            holder = Holder((*values.path, *path[:-1]), ())
+            manifest = CustomWorkload(values.document, {}, (), VALUES, holder, "shape")
+            yield from (wrong_type_message(each, manifest) for each in mismatches if each.struct is None)
 
 
 def _placement(values: ValuesOfChart) -> Iterator[tuple[Path, Any]]:

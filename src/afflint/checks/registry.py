@@ -310,6 +310,7 @@ REGISTRY: dict[Subject, tuple[Check, ...]] = {
     "chart values": (
         Check("unread-chart-value", "read_values:unread_chart_value"),
         Check("ignored-chart-value", "read_values:ignored_chart_value"),
+        Check("wrong-type", "read_values:wrong_type"),
     ),
     "charts": (Check("misrendered-chart-value", "chart_values:misrendered_chart_value"),),
     "kustomization": (Check("patch-without-target", "kustomizations:patch_without_target"),),

@@ -196,8 +196,8 @@ def _with_chart_values(reduced: ReducedRun) -> ReducedRun:
 
 
 def _says_more(known: Found, found: Found) -> bool:
-    """Return whether a finding at the same place says why a chart does not read a value: it is misspelt, or the catalogue knows more."""
-    return known.rule in ("unknown-field", "ignored-chart-value") and (known.document, known.span) == (found.document, found.span)
+    """Return whether a finding at the same place says the same or why a chart does not read a value, which may be misspelt."""
+    return known.rule in ("unknown-field", found.rule) and (known.document, known.span) == (found.document, found.span)
 
 
 def _has_values(source: Source) -> bool:
