@@ -9,6 +9,7 @@ from afflint.charts.chart_files import files_of_chart, merged_values, parts_of_c
 from afflint.charts.chart_table import ChartTable
 from afflint.charts.symbols import holds
 from afflint.findings.paths import Path as ValuePath
+from afflint.report.chart_listing import chart_listing
 from rendering.rendered_trees import write
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n"
@@ -192,3 +193,16 @@ def test_nothing_outside_the_repository_is_read(tmp_path: Path) -> None:
     (inside / "templates" / "b.yaml").symlink_to(outside / "secret.yaml")
     read = ChartTable(parts_of_chart(files_of_chart(str(inside))))
     assert not read.reads_at(("nodeSelector",))
+
+
+def test_the_list_of_what_the_templates_read(tmp_path: Path) -> None:
+    selector = "  {{- if and .Values.on .Values.a }}\n  nodeSelector: {{- toYaml .Values.a | nindent 4 }}\n  {{- end }}\n"
+    assert chart_listing(of_template(tmp_path, selector + "  x: b-{{ .Values.b }}\n")) == (
+        "a\n"
+        "    Pod: spec.nodeSelector (templates/web.yaml:6)\n"
+        "        if `on` is set and `a` is set\n"
+        "b\n"
+        "    Pod: part of spec.x (templates/web.yaml:8)\n"
+        "on\n"
+        "    only a condition (templates/web.yaml:5)\n"
+    )

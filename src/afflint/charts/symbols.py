@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from afflint.findings.paths import Path
+from afflint.findings.paths import Path, field_of
+from afflint.findings.phrases import quoted
 from afflint.yaml.document import value_at_path
 
 _LARGEST_CONDITION = 32
@@ -205,7 +206,7 @@ _DEEPEST = 8
 
 def both_of(first: Condition, second: Condition) -> Condition:
     """Return the condition that two conditions are true."""
-    if FALSE in (first, second):
+    if FALSE in (first, second) or ("not", first) == second or first == ("not", second):
         return FALSE
     if first in (TRUE, second):
         return second
@@ -261,6 +262,20 @@ def paths_in(condition: Condition) -> Iterator[Path]:
     elif condition[0] in ("not", "and", "or"):
         for each in condition[1:]:
             yield from paths_in(each)
+
+
+def described(condition: Condition) -> str:
+    """Return a condition in words, such as "`api.enabled` is set"."""
+    kind, *parts = condition
+    if kind == "not":
+        inner = parts[0]
+        return f"not ({described(inner)})" if inner[0] in ("and", "or", "not") else described(inner).replace(" is ", " is not ", 1)
+    if kind in ("and", "or"):
+        return f" {kind} ".join(described(each) if each[0] not in ("and", "or") else f"({described(each)})" for each in parts)
+    if kind == "eq":
+        shown = str(parts[1]).lower() if type(parts[1]) is bool else str(parts[1])
+        return f"{quoted(field_of(parts[0]))} is {quoted(shown)}"
+    return f"{quoted(field_of(parts[0]))} is set" if kind in ("set", "key") else "something else is true"
 
 
 def is_unknown(condition: Condition) -> bool:

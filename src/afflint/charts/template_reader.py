@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from afflint.charts.symbols import (
     NOTHING,
@@ -99,6 +100,12 @@ Scope = dict[str, list[Symbol]]
 """Each variable in scope, as a list with its value, so that an inner block can change it."""
 
 
+@lru_cache(maxsize=512)
+def _parsed_once(text: str) -> list[Piece]:
+    """Parse a template. A chart may be a dependency of many others, or of one under many names."""
+    return parsed(text)
+
+
 class TemplateReader:
     """Reads the templates of a chart and of its dependencies."""
 
@@ -119,7 +126,7 @@ class TemplateReader:
 
     def _add(self, part: ChartPart, name: str, text: str) -> None:
         try:
-            pieces = parsed(text)
+            pieces = _parsed_once(text)
         except GoSyntaxError as error:
             self.reads.opened = name, text[: text.find(error.action)].count("\n") + 1
             return

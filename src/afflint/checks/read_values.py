@@ -8,7 +8,7 @@ from typing import Any
 
 from afflint.charts.chart_table import ChartTable, chains_in
 from afflint.charts.local_pods import reaches_pods_only
-from afflint.charts.symbols import Condition, holds
+from afflint.charts.symbols import Condition, described, holds
 from afflint.charts.values import VALUES
 from afflint.checks.admission.wrong_types import wrong_type_message
 from afflint.checks.match import Match
@@ -204,12 +204,7 @@ def _failing(condition: Condition, values: ValuesOfChart, path: Path) -> str | N
     false = [*dict.fromkeys(each for each in parts if holds(each, values.values) is False)]
     if len(false) != 1:
         return None
-    negates = false[0][0] == "not"
-    part = false[0][1] if negates else false[0]
+    part = false[0][1] if false[0][0] == "not" else false[0]
     if part[0] not in ("set", "eq", "key") or part[1] == _pattern(path) or not _ABOUT_PLACEMENT.search(".".join(map(str, part[1]))):
         return None
-    name = quoted(field_of(part[1]))
-    if part[0] == "eq":
-        shown = str(part[2]).lower() if type(part[2]) is bool else part[2]
-        return f"{name} is {'not ' if negates else ''}{quoted(str(shown))}"
-    return f"{name} is {'not ' if negates else ''}set"
+    return described(false[0])

@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
+from afflint.cli.command import FOLDER, Command, argument, check_choice, flag, option
 from afflint.cli.command import RULE as RULE_NAME
-from afflint.cli.command import Command, argument, check_choice, flag
 from afflint.cli.options import ConfigOverrides
 from afflint.cli.output import colored, notify, show
 from afflint.findings.errors import UserError
@@ -26,10 +26,16 @@ class RuleOptions(ConfigOverrides):
     form: str = options.form_option(_FORMATS)
     config_file = options.CONFIG_FILE
     no_config = options.NO_CONFIG
+    chart: str | None = option(
+        "--chart", metavar="FOLDER", completion=FOLDER, help_text="List which values the templates of a chart read, and where they go."
+    )
 
 
 def rule(args: RuleOptions) -> int:
     """Show the page of a rule, or list the rules of a category; without a name, list all rules and configured policies."""
+    if args.chart is not None:
+        show([_listing_of(args.chart)])
+        return 0
     from afflint.checks.registry import CATEGORIES, rules
     from afflint.report import rule_pages
 
@@ -47,6 +53,20 @@ def rule(args: RuleOptions) -> int:
     else:
         show([rule_pages.page(chosen[0], color=colored("auto"), width=_terminal_width()) if single else rule_pages.table(chosen)])
     return 0
+
+
+def _listing_of(folder: str) -> str:
+    """Return what afflint understands of a chart. Raises UserError."""
+    import os
+
+    from afflint.charts.chart_files import files_of_chart, parts_of_chart
+    from afflint.charts.chart_table import ChartTable
+    from afflint.report.chart_listing import chart_listing
+    from afflint.source.sources import CHART
+
+    if not os.path.isfile(os.path.join(folder, CHART)):
+        raise UserError(f"--chart: {folder} is not the folder of a chart: it has no {CHART}")
+    return chart_listing(ChartTable(parts_of_chart(files_of_chart(folder))))
 
 
 def _policies(args: RuleOptions) -> list[Rule]:
