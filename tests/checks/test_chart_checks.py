@@ -403,6 +403,13 @@ class TestSelectors:
         )
         assert messages_of(flux("kube-prometheus-stack", values, version="12.0.0"), ANTI) == []
 
+    def test_a_value_that_is_made_of_two_labels(self) -> None:
+        values = (
+            "controller: {affinity: " + anti("app.kubernetes.io/name: web-ingress-nginx, app.kubernetes.io/component: controller") + "}"
+        )
+        (message,) = messages_of(flux("ingress-nginx", values, version="4.8.3"), ANTI)
+        assert message.endswith("but ingress-nginx sets `app.kubernetes.io/name: ingress-nginx`")
+
     def test_anti_affinity_to_other_pods_is_silent(self) -> None:
         values = f"controller: {{affinity: {anti('app: kube-vip')}}}"
         assert messages_of(flux("ingress-nginx", values, version="4.8.3"), ANTI) == []

@@ -3,7 +3,7 @@
 import pytest
 
 from deployment_text import deployment
-from linting import lint
+from linting import lint, messages_of
 
 BUDGET = """\
 apiVersion: policy/v1
@@ -68,3 +68,66 @@ def test_the_pods_of_several_workloads_are_counted_together() -> None:
 )
 def test_it_is_silent_if_the_number_is_not_certain(texts: tuple[str, ...]) -> None:
     assert blocked(*texts) == []
+
+
+def missing(budget: str, *texts: str, name: str = "web") -> list[str]:
+    """The findings about a budget with this name and selector, in flow style on line 6, beside other objects."""
+    text = BUDGET.replace("AMOUNT", "minAvailable: 1").replace("{app: web}", f"{{{budget}}}").replace("name: web,", f"name: {name},")
+    return messages_of("---\n".join([text, *texts]), "selector-matches-nothing")
+
+
+@pytest.mark.parametrize("name", ["web", "web-pdb", "pdb-web", "web-disruption-budget"])
+def test_a_budget_with_the_name_of_a_workload_that_selects_other_pods(name: str) -> None:
+    assert missing("app: shop-web", WEB, name=name) == [
+        "6:33 no pod has `app: shop-web`, so this PodDisruptionBudget protects none; Deployment web has `app: web`"
+    ]
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        "app: web, tier: frontt-end",
+        "app: web-front-end, tier: front-end",
+        "app: web, component: front-end",
+        "app: web, layer: front-end",
+        "name: web",
+    ],
+    ids=["a typing error", "two labels joined", "another key of a part", "any other key", "another key of a name"],
+)
+def test_a_budget_that_nearly_selects_close_pods(budget: str) -> None:
+    assert len(missing(budget, deployment(namespace="shop", replicas=2, labels="tier: front-end"), name="all")) == 1
+
+
+@pytest.mark.parametrize(
+    ("budget", "name", "texts"),
+    [
+        ("app: web", "web", [WEB]),
+        ("app: shop-db", "db", [WEB]),
+        ("app: shop-db", "web-db", [WEB]),
+        ("app: web, tier: front-end", "all", [WEB]),
+        ("app: shop-web", "web", [WEB.replace("namespace: shop", "namespace: other")]),
+        ("app: shop-web", "web", [WEB, deployment(name="shop-web", namespace="shop")]),
+        ("app: shop-web", "web", [WEB, WEB.replace("app: web", "app: web2")]),
+        ("app: '${NAME}'", "web", [WEB]),
+        ("cnpg.io/cluster: web", "web", [WEB]),
+    ],
+    ids=[
+        "selected",
+        "another name",
+        "a longer name",
+        "a label that a kustomization may add",
+        "another namespace",
+        "pods of another workload",
+        "two workloads with the name",
+        "a placeholder",
+        "a label that only an operator sets",
+    ],
+)
+def test_a_budget_for_pods_that_may_exist_elsewhere(budget: str, name: str, texts: list[str]) -> None:
+    assert missing(budget, *texts, name=name) == []
+
+
+def test_the_line_of_an_expression_is_that_of_the_selector() -> None:
+    expression = "matchExpressions: [{key: app, operator: In, values: [x]}]"
+    text = BUDGET.replace("AMOUNT", "minAvailable: 1").replace("matchLabels: {app: web}", expression)
+    assert [line.partition(" ")[0] for line in messages_of(f"{text}---\n{WEB}", "selector-matches-nothing")] == ["6:3"]

@@ -108,6 +108,12 @@ class TestSelectorMatchesNothing:
             """
         assert places(lint(text)) == ["a.yaml:13:15 warning selector-matches-nothing"]
 
+    def test_a_null_selector_selects_nothing(self) -> None:
+        spread = "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: }]"
+        assert messages_of(deployment("web", "app: web", spread), "selector-matches-nothing") == [
+            "12: this spread constraint has no labelSelector, so it counts no pod"
+        ]
+
 
 class TestSelectorMatchesEverything:
     def test_an_empty_selector_with_label_keys_is_narrowed_by_them(self) -> None:

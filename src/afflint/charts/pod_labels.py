@@ -10,7 +10,7 @@ from afflint.charts.catalogue import ChartPods, VersionRange, matches_path
 from afflint.charts.releases import ChartRelease
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.findings.similarity import is_likely_typo
+from afflint.findings.similarity import is_joined, is_likely_typo
 from afflint.kube.added_labels import OF_ANY_POD, is_one_of
 from afflint.kube.kinds import EACH
 from afflint.kube.selectors import Requirement, Selector, is_met
@@ -45,10 +45,10 @@ class OwnLabels(NamedTuple):
         return None
 
     def resembles(self, missed: Requirement) -> bool:
-        """Return whether a requirement asks for a value that the pods have under another key, for one of their names, or has a typo."""
+        """Return whether a requirement asks for a value that the pods have for one or two names of theirs, or has a typo."""
         known = self.names | {value for value in self.labels.values() if value}
         own = self.labels.get(missed.key)
-        return any(value in known or (own is not None and is_likely_typo(value, own)) for value in missed.values)
+        return any(value in known or is_joined(value, known) or (own is not None and is_likely_typo(value, own)) for value in missed.values)
 
 
 def labels_at_place(release: ChartRelease, path: Path, further: frozenset[str] = frozenset()) -> list[OwnLabels]:

@@ -1,14 +1,18 @@
-"""Checks of PodDisruptionBudgets by the numbers of replicas in the manifests, for runs without nodes."""
+"""Checks of PodDisruptionBudgets by the pods in the manifests: those that select none, and those that block a drain."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
+from afflint.checks.selector_places import at_selector, describe_labels, label_place
+from afflint.findings.phrases import quoted
 from afflint.index.facts import BUDGET_SELECTOR, Pods, SelectorRef
-from afflint.index.manifest_index import ManifestIndex
+from afflint.index.manifest_index import ManifestIndex, NearMiss, close, covers
+from afflint.kube.selectors import Selector, has_placeholder
 from afflint.manifests.manifest import LABELLED
 
 if TYPE_CHECKING:
@@ -61,3 +65,43 @@ def _places(owners: Sequence[Pods]) -> Iterator[RelatedPlace]:
     for pods in owners[:_MOST_NAMED]:
         name = (*pods.site.base, "metadata", "name")
         yield RelatedPlace(pods.site.file, pods.site.document, name, False, f"{pods.title} is covered by it")
+
+
+def selector_matches_nothing(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+    """Report PodDisruptionBudgets that select no pods, if they nearly select close ones, or have the name of a workload."""
+    refs = [ref for ref in manifest_index.selector_refs if ref.what == BUDGET_SELECTOR and ref.selector.requirements]
+    named = _by_name(manifest_index.pods) if refs else {}
+    for ref in refs:
+        if manifest_index.is_selected(ref) or manifest_index.is_nearly_selected(ref) or manifest_index.may_be_operated(ref):
+            continue  # label-not-on-template reports a label that is only on the workload.
+        miss = manifest_index.near_miss(ref) or _of_namesake(ref, named.get(_stem(ref.ref.name or ""), ()))
+        if miss is None or not miss.in_template or has_placeholder(miss.asked) or not miss.pods.labels_known:
+            continue
+        label, asked = quoted(f"{miss.key}: {miss.value}"), quoted(describe_labels(Selector((miss.asked,))))
+        message = f"no pod has {asked}, so this PodDisruptionBudget protects none; {miss.pods.title} has {label}"
+        home = (*miss.pods.template_path, "metadata", "labels", miss.key)
+        related = label_place(miss.pods, home, f"{label} of {miss.pods.title}")
+        remedy = f"Select {label}, or another label of the pod template."
+        yield at_selector(ref, Match((*ref.path, "matchLabels", miss.asked.key), message, remedy, related=(related,)))
+
+
+def _by_name(every: Sequence[Pods]) -> dict[str, list[Pods]]:
+    found: dict[str, list[Pods]] = {}
+    for pods in every:
+        found.setdefault(pods.ref.name or "", []).append(pods)
+    return found
+
+
+def _stem(budget: str) -> str:
+    """Return the name of a budget without the words for its kind: mostly the name of the workload that it is for."""
+    return re.sub(r"^(?:pdb|poddisruptionbudget)-|-(?:pdb|poddisruptionbudget|disruption-budget|budget)$", "", budget)
+
+
+def _of_namesake(ref: SelectorRef, workloads: Sequence[Pods]) -> NearMiss | None:
+    """Return the label of the only close workload with the name of a budget that has another value than the budget requires."""
+    near = [pods for pods in workloads if close(ref, pods) and covers(ref, pods.namespace)]
+    for asked in ref.selector.requirements if len(near) == 1 else ():
+        own = near[0].template_labels.get(asked.key)
+        if asked.operator == "In" and own is not None and own not in asked.values:
+            return NearMiss(asked, near[0], asked.key, own, True)
+    return None

@@ -254,6 +254,7 @@ REGISTRY: dict[Subject, tuple[Check, ...]] = {
         Check("namespace-selector-conflict", "cross_manifest:namespace_selector_conflict", together=True),
         Check("drain-blocked", "drains:drain_blocked", together=True),
         Check("selector-matches-nothing", "migration_policies:selector_matches_nothing"),
+        Check("selector-matches-nothing", "drains:selector_matches_nothing", missing=("labels of other pods",)),
         Check("ignored-operator-setting", "migration_policies:ignored_operator_setting", together=True),
     ),
     "volumes": (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 _DIGITS = r"\d+"
 _SEPARATORS = r"[-_./]"
 _WITHOUT_SEPARATORS = str.maketrans(dict.fromkeys("-_./"))
 # Hashes and identifiers, which are not written by hand.
 _DIGITS_INSIDE = r"[a-z]\d+[a-z]|\d[a-z]+\d"
+_LONGEST_LABEL = 63
 # Shorter words that differ in a single letter are often different words (cart, chart); longer ones hardly ever.
 _SHORTEST_SWAP, _SHORTEST_EDIT = 4, 5
 
@@ -51,6 +52,17 @@ def _is_slip_in_word(one: str, other: str) -> bool:
     plural = start == len(short) and long[-1] == "s"
     doubled = start > 0 and long[start] == long[start - 1]
     return plural or doubled or len(short) >= _SHORTEST_EDIT
+
+
+def is_joined(value: str, own: Collection[str]) -> bool:
+    """Return whether a value is two of the given ones, joined by a dash, a dot or an underscore."""
+    ends = [match.start() for match in re.finditer(r"[-._]", value)] if len(value) <= _LONGEST_LABEL else ()
+    return any(value[:end] in own and value[end + 1 :] in own and is_name(value[:end]) and is_name(value[end + 1 :]) for end in ends)
+
+
+def is_name(value: str) -> bool:
+    """Return whether a value of a label can name something: words such as `true` and numbers have many meanings."""
+    return len(value) > 1 and value not in ("true", "false", "enabled", "disabled") and re.search("[a-z]{2}", value) is not None
 
 
 class Slips:

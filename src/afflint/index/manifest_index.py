@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.controllers.pod_labels import PodLabels
 from afflint.findings.finding import Site, folder_distance
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.similarity import Slips
+from afflint.findings.similarity import Slips, is_joined, is_name
 from afflint.findings.similarity import is_likely_typo as is_likely_typo
 from afflint.index.facts import BUDGET_SELECTOR, SERVICE_SELECTOR, Facts, Pods, PodsKey, SelectorRef, facts_of_run
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Selector, is_met, matches
@@ -337,6 +337,16 @@ class ManifestIndex:
                     for pods in islice(index.with_label(key, value, ref.scope), _LOOKED_AT):
                         if close(ref, pods) and PodLabels(index.labels_of(pods), pods.added).some(rest):
                             return NearMiss(requirement, pods, key, value, in_template)
+        return self._renamed(ref)
+
+    def _renamed(self, ref: SelectorRef) -> NearMiss | None:
+        """Return the label of close pods that meet all requirements but one, if they show what it means: see ``own_near_miss``."""
+        for requirement in ref.selector.requirements if len(ref.selector.requirements) > 1 else ():
+            rest = Selector(tuple([each for each in ref.selector.requirements if each is not requirement]))
+            for pods in islice(self._candidates(rest, ref.scope), _LOOKED_AT):
+                miss = own_near_miss(ref, pods) if pods.labels_known and close(ref, pods) else None
+                if miss is not None:
+                    return miss
         return None
 
     def related(self, ref: SelectorRef, pods: Pods) -> bool:
@@ -366,7 +376,8 @@ def _may_match(pods: Pods, selector: Selector) -> bool:
 def own_near_miss(ref: SelectorRef, pods: Pods) -> NearMiss | None:
     """Return the label of pods that their own selector probably means; None if it differs in another way.
 
-    The pods do not meet one of its requirements: because of a typo, another key for the same name, or a key similar to one of theirs.
+    The pods do not meet one of its requirements: because of a typo, another key for the same name, or a key similar to one of theirs;
+    or the value is made of two of theirs, or they meet the others and have the value under any other key.
     """
     labels, all_labels = pods.template_labels, pods.pod_labels
     missed = [each for each in ref.selector.requirements if not all_labels.some(Selector((each,)))]
@@ -380,6 +391,10 @@ def own_near_miss(ref: SelectorRef, pods: Pods) -> NearMiss | None:
     for key, value in labels.items():
         if value in asked.values and (key in similar or (key in IDENTITY and (similar or asked.key in IDENTITY))):
             return NearMiss(asked, pods, key, value, True)
+        if value in asked.values and len(ref.selector.requirements) > 1 and is_name(value):
+            return NearMiss(asked, pods, key, value, True)
+    if own is not None and any(is_joined(each, frozenset(labels.values())) for each in asked.values):
+        return NearMiss(asked, pods, asked.key, own, True)
     return None
 
 
