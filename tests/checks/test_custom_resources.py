@@ -5,6 +5,7 @@ import json
 import pytest
 
 from afflint.checks.match import Target
+from fixed_text import becomes
 from linting import lint, messages_of, places
 from widgets import DEFINITION, WIDGET
 
@@ -413,6 +414,44 @@ class TestMisplaced:
         assert "podAntiAffinity is set in spec.template.spec" in message
         assert "it belongs in spec.template.spec.affinity" in message
 
+    @pytest.mark.parametrize(
+        ("group", "kind", "wrong", "where"),
+        [
+            ("valkey.io/v1alpha1", "ValkeyCluster", "{affinity: ANTI}", "spec.scheduling"),
+            ("valkey.io/v1alpha1", "ValkeyCluster", "{tolerations: [{key: a, operator: Exists}]}", "spec.scheduling"),
+            ("kafka.strimzi.io/v1beta2", "KafkaNodePool", "{replicas: 3, affinity: ANTI}", "spec.template.pod"),
+            ("kafka.strimzi.io/v1beta2", "KafkaNodePool", "{storage: {type: jbod, pod: {affinity: ANTI}}}", "spec.template.pod"),
+            ("k8up.io/v1", "PodConfig", "{affinity: ANTI}", "spec.template.spec"),
+        ],
+    )
+    def test_above_or_beside_the_place_that_the_kind_has(self, group: str, kind: str, wrong: str, where: str) -> None:
+        text = f"apiVersion: {group}\nkind: {kind}\nmetadata: {{name: x}}\nspec: " + wrong.replace("ANTI", self.ANTI) + "\n"
+        (message,) = messages_of(text, "misplaced-constraint")
+        assert message.endswith(f"where {kind} has no such field; it belongs in {where} (kubectl rejects it, or the operator ignores it)")
+
+    def test_the_fix_moves_it(self) -> None:
+        head = "apiVersion: valkey.io/v1alpha1\nkind: ValkeyCluster\nmetadata: {name: x}\nspec:\n"
+        before = f"{head}  tolerations:\n  - {{key: a, operator: Exists}}\n"
+        after = f"{head}  scheduling:\n    tolerations:\n    - {{key: a, operator: Exists}}\n"
+        assert becomes("misplaced-constraint", before, after)
+        assert lint(after) == []
+
+    @pytest.mark.parametrize(
+        ("group", "kind", "spec"),
+        [
+            ("valkey.io/v1alpha1", "ValkeyCluster", "{scheduling: {affinity: ANTI}}"),
+            ("valkey.io/v1alpha1", "ValkeyCluster", "{nodeSelector: {disk: ssd}}"),
+            ("valkey.io/v1alpha1", "ValkeyCluster", "{backup: {affinity: ANTI}}"),
+            ("kafka.strimzi.io/v1beta2", "KafkaNodePool", "{storage: {affinity: ANTI}}"),
+            ("kafka.strimzi.io/v1beta2", "KafkaNodePool", "{template: {pod: {affinity: ANTI}}}"),
+            ("widgets.example.com/v1", "KafkaNodePool", "{affinity: ANTI}"),
+        ],
+        ids=["the place", "a field that may select other nodes", "an unknown map", "a map of another name", "its map", "an unknown kind"],
+    )
+    def test_places_that_the_kind_may_have(self, group: str, kind: str, spec: str) -> None:
+        text = f"apiVersion: {group}\nkind: {kind}\nmetadata: {{name: x}}\nspec: " + spec.replace("ANTI", self.ANTI) + "\n"
+        assert messages_of(text, "misplaced-constraint") == []
+
     def test_kinds_that_have_their_affinities_apart(self) -> None:
         text = f"""
             apiVersion: ceph.rook.io/v1
@@ -432,6 +471,12 @@ class TestDefinitions:
         assert lint(WIDGET) == []
         found = lint({"crd.yaml": DEFINITION, "widget.yaml": WIDGET})
         assert places(found) == ["widget.yaml:6:5 error wrong-type"]
+
+    def test_they_prove_that_a_constraint_is_elsewhere(self) -> None:
+        misplaced = WIDGET.replace("  where:\n    tolerations: {key: a}", "  tolerations: [{key: a, operator: Exists}]")
+        assert messages_of({"crd.yaml": DEFINITION, "widget.yaml": misplaced}, "misplaced-constraint") == [
+            "5:3 tolerations is set in spec, where Widget ignores it; it belongs in spec.where (kubectl rejects it, other clients drop it)"
+        ]
 
     def test_versions_that_are_not_served_say_nothing(self) -> None:
         assert lint({"crd.yaml": DEFINITION.replace("served: true", "served: false"), "widget.yaml": WIDGET}) == []

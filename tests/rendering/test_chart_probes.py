@@ -150,6 +150,25 @@ def test_what_is_not_a_pod_spec(checking: Checking) -> None:
     assert found(checking) == []
 
 
+def test_a_custom_resource_that_has_the_field_elsewhere(checking: Checking) -> None:
+    pool = """\
+apiVersion: kafka.strimzi.io/v1beta2
+kind: KafkaNodePool
+metadata: {name: pool}
+spec:
+  storage:
+    pod:
+      {{- with .Values.affinity }}
+      affinity: {{- toYaml . | nindent 8 }}
+      {{- end }}
+"""
+    chart("", "affinity: {}\n", more={"templates/pool.yaml": pool})
+    words = "affinity is set in spec.storage.pod, where KafkaNodePool has no such field; it belongs in spec.template.pod"
+    assert found(checking) == [f"templates/pool.yaml:8 if `affinity` is set, {words} (kubectl rejects it, or the operator ignores it)"]
+    chart("", "affinity: {}\n", more={"templates/pool.yaml": pool.replace("storage:", "template:")})
+    assert found(checking) == []
+
+
 # The template breaks.
 
 

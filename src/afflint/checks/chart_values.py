@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.admission.decoding import mismatches_of
+from afflint.checks.constraint_places import unreachable_constraint
 from afflint.checks.match import Target
-from afflint.findings.finding import NO_OBJECT, ObjectRef
+from afflint.findings.finding import NO_OBJECT, ObjectRef, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted
@@ -45,6 +46,7 @@ class ChartMatch(NamedTuple):
     ref: ObjectRef = NO_OBJECT
     reason: str = ""
     """The error of Helm, which names the template."""
+    severity: Severity | None = None
 
 
 def misrendered_chart_value(chart: ChartProbes, target: Target) -> Iterator[ChartMatch]:
@@ -63,10 +65,12 @@ def misrendered_chart_value(chart: ChartProbes, target: Target) -> Iterator[Char
 def _misplaced(output: ProbedOutput, document: Document, target: Target) -> Iterator[ChartMatch]:
     """Yield the values that are in the wrong place of a document, each once."""
     reported: set[int] = set()
-    for probe, manifest, path, words in (*_rejected(output, document, target), *_elsewhere(output, document), *_twice(output, document)):
+    found = (*_rejected(output, document, target), *_elsewhere(output, document), *_unread(output, document), *_twice(output, document))
+    for probe, manifest, path, words in found:
         if probe.number not in reported:
             reported.add(probe.number)
-            yield ChartMatch(probe, _message(probe, output.baseline, words), output, document.index, path, manifest.ref)
+            severity: Severity | None = "warning" if manifest.kind.root is None else None  # Another version may have the field.
+            yield ChartMatch(probe, _message(probe, output.baseline, words), output, document.index, path, manifest.ref, severity=severity)
 
 
 _Misplacement = tuple[Probe, Manifest, Path, str]
@@ -125,6 +129,15 @@ def _elsewhere(output: ProbedOutput, document: Document) -> Iterator[_Misplaceme
                     yield probe, manifest, path, f"{quoted(probe.name)} becomes an unknown field of {quoted(field_of(path[:-1]))}"
                 elif path[:-1] == manifest.pod_path and path[-1] in _STRINGS:
                     yield probe, manifest, path, f"it becomes {quoted(path[-1])} of this {manifest.kind.name}"
+
+
+def _unread(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]:
+    """Yield the values that become constraints of a custom resource where it has none."""
+    for manifest in manifests_in(document):
+        for match in unreachable_constraint(manifest) if isinstance(manifest, Workload) else ():
+            inside = probes_in(str(value_at(document.data, match.path))) & output.probes.keys()
+            for number in sorted(inside):
+                yield output.probes[number], manifest, match.path, match.message
 
 
 def _twice(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]:

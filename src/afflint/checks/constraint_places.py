@@ -6,13 +6,16 @@ from collections.abc import Iterator
 
 from afflint.checks.custom_resources import DROPPED
 from afflint.checks.match import Match, moving, renaming
+from afflint.checks.resource_fields import UNPROVED
 from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import did_you_mean, join_words, quoted
+from afflint.kube.kinds import EACH
 from afflint.kube.shapes import dedented_field, is_pod_spec, meant_field
-from afflint.manifests.custom_resources import CustomWorkload, value_at
+from afflint.manifests.custom_resources import KINDS_WITH_VALUES, CustomWorkload, value_at
 from afflint.manifests.manifest import Workload
+from afflint.manifests.resource_fields import WHOLE_CONSTRAINTS
 
 # The fields of a kind in which constraints are passed on to pods; elsewhere in the object, nothing reads them.
 _FIELDS_READ: dict[tuple[str, str], tuple[Path, ...]] = {
@@ -47,6 +50,7 @@ def unreachable_constraint(workload: Workload) -> Iterator[Match]:
             name = str(part.path[-1])
             yield Match(part.path, f"{name} is set in {end.where}", end.help.format(name), key=True, severity=end.severity)
         return
+    yield from _outside_known_places(workload)
     holder = value_at(workload, workload.pod_path)
     dedented = dedented_field(holder) if isinstance(holder, dict) else None
     if dedented is not None:
@@ -79,6 +83,31 @@ def _dead_end(workload: CustomWorkload) -> _DeadEnd | None:
     if path[-2:-1] in (("containers",), ("initContainers",)) and _is_in_pod_spec(workload):
         return _DeadEnd("a container, which has no such field", "Move {} to the pod spec, next to the containers.")
     return None
+
+
+def _outside_known_places(workload: CustomWorkload) -> Iterator[Match]:
+    """Report constraints in a map of a known kind that it has only elsewhere: above that place, or in a map of the same name beside it."""
+    custom, path = workload.custom, workload.pod_path[len(workload.base) :]
+    if custom is None or workload.known != "shape" or workload.kind.name in KINDS_WITH_VALUES:
+        return
+    if any(place.path == path for place in custom.places):
+        return  # Another version has the field.
+    for part in workload.parts:
+        name = str(part.path[-1])
+        home = next((each for each in custom.homes_of(part.shape) if name in WHOLE_CONSTRAINTS and _is_missed(path, each)), None)
+        if home is not None:
+            around, where = field_of(path) or "the object itself", field_of(home)
+            message = f"{name} is set in {around}, where {workload.kind.name} has no such field; it belongs in {where}{UNPROVED}"
+            edits = () if EACH in home else moving(part.path, (*workload.base, *home), merge=True)
+            yield Match(part.path, message, f"Move {name} to {where}.", key=True, edits=edits, severity="warning")
+
+
+def _is_missed(path: Path, home: Path) -> bool:
+    """Return whether a path is above a place with constraints, or differs from it in one step before the last one."""
+    if len(path) < len(home):
+        return all(one in (EACH, other) for one, other in zip(home, path, strict=False))
+    different = [index for index, (one, other) in enumerate(zip(home, path, strict=False)) if one not in (EACH, other)]
+    return len(path) == len(home) and len(different) == 1 and 0 < different[0] < len(path) - 1
 
 
 def _is_in_pod_spec(workload: CustomWorkload) -> bool:

@@ -7,6 +7,7 @@ kind that belongs neither to Kubernetes nor to KubeVirt. Only the lines of the k
 import json
 import os
 import re
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any
 
@@ -107,6 +108,12 @@ class CustomKind(NamedTuple):
             ):
                 return each
         return None
+
+    def homes_of(self, shape: str) -> Iterator[Path]:
+        """Yield the paths of the maps in which the kind has constraints of a shape for pods."""
+        for place in self.places:
+            if place.pods and any(field.shape == shape for field in place.fields):
+                yield (*place.path, "spec") if place.form == "template" else place.path
 
     def places_in(self, version: str) -> tuple[ConstraintPlace, ...]:
         """Return the places that exist in a version."""

@@ -21,6 +21,8 @@ from afflint.manifests.structural_schemas import UNREAD_FIELDS
 from afflint.yaml.object_fields import metadata_of
 
 _PLACEMENT_NAMES = frozenset((*CUSTOM_PLACEMENT, *AFFINITY_FIELDS))
+WHOLE_CONSTRAINTS = ("affinity", "tolerations", "topologySpreadConstraints")
+"""The fields whose values leave no doubt that they are meant for pods."""
 _NO_NAMES: frozenset[str] = frozenset()
 
 
@@ -91,7 +93,13 @@ class _Map:
 
 def unread_keys(data: dict[str, Any], base: Path, custom: CustomKind, version: str) -> list[UnreadKey]:
     """Return the keys of a custom resource that look like placement constraints, and that its kind does not have in this version."""
-    return list(_unread(data, base, _map_of(custom, version)))
+    found = list(_unread(data, base, _map_of(custom, version)))
+    for index, each in enumerate(found):
+        name = str(each.path[-1])
+        if each.home is None and each.meant is None and name in WHOLE_CONSTRAINTS and shape_of(name, each.value) == name:
+            home = next((home for home in custom.homes_of(name) if EACH not in home), None)
+            found[index] = each if home is None else each._replace(home=(*base, *home))
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -89,7 +89,7 @@ def _placed(rule: BoundRule, match: ChartMatch, place: SourcePlace, root: str) -
         Finding(
             rule.name,
             rule.category,
-            rule.severity_for(None),
+            rule.severity_for(match.severity),
             match.message,
             rule.remedy,
             "",
