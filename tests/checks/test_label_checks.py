@@ -111,7 +111,7 @@ class TestSelectorMatchesNothing:
     def test_a_null_selector_selects_nothing(self) -> None:
         spread = "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: }]"
         assert messages_of(deployment("web", "app: web", spread), "selector-matches-nothing") == [
-            "12: this spread constraint has no labelSelector, so it counts no pod"
+            "13:101 this spread constraint has no labelSelector, so it counts no pod"
         ]
 
 

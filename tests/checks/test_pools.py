@@ -469,6 +469,54 @@ def test_a_label_that_a_rule_of_node_feature_discovery_adds_may_exist() -> None:
     assert unmatched(asked, pools=f"{TALCONFIG}---\n{rule}") == []
 
 
+RULE = "apiVersion: nfd.k8s-sigs.io/v1alpha1\nkind: NodeFeatureRule\nmetadata: {name: usb}\nspec:\n  rules:\n  - name: usb\n    "
+NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {kubernetes.io/hostname: n1}}\n"
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        "labels: {example.com/usb: '@usb.device.class'}",
+        "labelsTemplate: |\n      {{ range .usb.device }}\n      example.com/usb={{ .class }}\n      {{ end }}",
+    ],
+    ids=["the value of a feature", "a template"],
+)
+def test_a_discovered_label_may_get_any_value(labels: str) -> None:
+    assert unmatched("nodeSelector: {example.com/usb: '3'}", pools=f"{TALCONFIG}---\n{RULE}{labels}\n") == []
+
+
+def test_a_label_of_a_node_feature_may_exist() -> None:
+    feature = "apiVersion: nfd.k8s-sigs.io/v1alpha1\nkind: NodeFeature\nmetadata: {name: n1}\nspec: {labels: {example.com/usb: 'true'}}\n"
+    assert unmatched("nodeSelector: {example.com/usb: 'true'}", pools=f"{TALCONFIG}---\n{feature}") == []
+
+
+def test_a_discovered_label_may_be_on_known_nodes() -> None:
+    text = f"{NODE}---\n{pod('nodeSelector: {example.com/usb: yes-it-is}')}"
+    assert [each.rule for each in lint(text)] == ["unschedulable", "unknown-node-label"]
+    assert lint(f"{text}---\n{RULE}labels: {{example.com/usb: yes-it-is}}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "found"),
+    [
+        ("""labels: {example.com/stick": "true"}""", ["7:14 invalid-label-key"]),
+        ("labels: {a b: x}", ["7:14 invalid-label-key"]),
+        ("labels: {example.com/stick: a b}", ["7:33 invalid-label-value"]),
+        ("labels: {stick: '@usb.device.a b'}", []),
+        ("labels: {'${STICK}': 'true', stick: '${VALUE}'}", []),
+        ("labels: {zigbee.feature.node.kubernetes.io/stick: 'true'}", []),
+    ],
+    ids=["a quotation mark", "a space", "a value", "the value of a feature", "placeholders", "a subdomain"],
+)
+def test_invalid_labels_of_a_rule_of_node_feature_discovery(labels: str, found: list[str]) -> None:
+    assert [f"{each.span.line}:{each.span.column} {each.rule}" for each in lint(f"{RULE}{labels}\n")] == found
+
+
+def test_invalid_labels_of_a_pool() -> None:
+    pool = GPU.replace("pool: gpu", "pool: a b, c d: x", 1)
+    assert sorted(each.rule for each in lint(pool)) == ["invalid-label-key", "invalid-label-value"]
+
+
 def test_an_absent_label_is_required_of_machines_that_no_file_configures() -> None:
     machine = "version: v1alpha1\nmachine: {nodeLabels: {gpu: amd}}\n"
     assert unmatched(AFFINITY % "{matchExpressions: [{key: gpu, operator: DoesNotExist}]}", pools=machine) == []

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from afflint.constraints.nodes import parse_node_constraints
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
@@ -26,6 +27,7 @@ from afflint.placement.plan import DisruptionEffect
 from afflint.placement.scenarios import Scenarios, scenarios_of
 from afflint.placement.schedule import Schedule, Start, build_schedules, start
 from afflint.placement.schedule_index import ScheduleIndex
+from afflint.pools.node_features import discovered_keys
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules
 
@@ -87,9 +89,21 @@ class ClusterView:
 
     @cached_property
     def label_keys(self) -> frozenset[str]:
-        """The labels that some node has, or that a pool gives to its nodes."""
+        """The labels that some node has, that a pool gives to its nodes, or that node feature discovery adds."""
         declared = [each.known.pool.keys for each in self.classes if each.known is not None]
-        return frozenset().union(*[node.labels for node in self.nodes], *declared)
+        return self.discovered_keys.union(*[node.labels for node in self.nodes], *declared)
+
+    @cached_property
+    def discovered_keys(self) -> frozenset[str]:
+        """The labels that rules of node feature discovery add to any node."""
+        return discovered_keys(self.manifest_index.facts.pool_parts)
+
+    def may_get_labels(self, pods: Pods) -> bool:
+        """Return whether node feature discovery may add a label that the pods require of their nodes."""
+        if not self.discovered_keys:
+            return False
+        nodes = parse_node_constraints(constraints_of(pods.spec or {}, ()))
+        return any(each.requirement.key in self.discovered_keys for alternative in nodes.alternatives for each in alternative)
 
     @cached_property
     def pod_sources(self) -> list[PodSource]:

@@ -32,6 +32,8 @@ _FINITE = ("Job", "CronJob", "JobSet")
 def unschedulable(view: ClusterView, target: Target) -> Iterator[CrossManifestMatch]:
     """Report workloads that have no replica that can be scheduled, in any order of scheduling."""
     for found in proofs.unschedulable(view.survey):
+        if view.may_get_labels(view.pods_of(found.pod_source)):
+            continue
         # Other pods could make it possible; only a complete context proves that they do not exist.
         unsure = found.assumes_complete and not target.complete
         message = f"{_fits_nowhere(found.pod_source.replicas, found.nodes)}: {found.excluded}"

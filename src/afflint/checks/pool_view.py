@@ -22,7 +22,7 @@ from afflint.kube.selectors import Parsed, Selector, matches
 from afflint.kube.taints import Toleration, first_untolerated, readable_tolerations
 from afflint.placement.bounds import ScheduleBounds
 from afflint.pools.matching import PoolIndex, declared_keys
-from afflint.pools.node_features import ADDED
+from afflint.pools.node_features import discovered_keys
 from afflint.pools.pool import Pool
 from afflint.pools.references import Pools
 from afflint.scheduler.node_fit import SCHEDULER
@@ -198,7 +198,7 @@ class PoolView:
     @cached_property
     def added_keys(self) -> frozenset[str]:
         """The labels that rules of node feature discovery add to nodes of any pool."""
-        return declared_keys(part for part in self.parts if part.key == ADDED)
+        return discovered_keys(self.parts)
 
     @cached_property
     def declared(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
+from afflint.checks.admission.keys import KEY_HELP, VALUE_HELP, invalid_key_message, invalid_value_message
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.checks.nodes import likely_typos
 from afflint.checks.pool_view import PoolRequirements, PoolView
@@ -15,6 +16,7 @@ from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import MOST_NAMED, nearest, quoted, summarize_names
 from afflint.findings.similarity import is_likely_typo
+from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.node_labels import INSTANCE_TYPE, ROLES, is_well_known
 from afflint.kube.selectors import Requirement, describe, has_placeholder
 from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, first_untolerated, tolerates
@@ -340,13 +342,34 @@ def invalid_pool_taint(view: PoolView) -> Iterator[CrossManifestMatch]:
     yield from _faults(view, INVALID_TAINT)
 
 
+def invalid_label_key(view: PoolView) -> Iterator[CrossManifestMatch]:
+    """Report invalid keys of the labels that pools, and rules of node feature discovery, give to nodes."""
+    for declared, label in _written_labels(view):
+        # The key may be one of several in a text.
+        own = str(label.path[-1]) if label.key.endswith(f"/{label.path[-1]}") else label.key
+        if not is_key(label.key):
+            yield _at(declared, Match(label.path, invalid_key_message("label key", own), KEY_HELP, key=label.path[-1] == own))
+
+
+def invalid_label_value(view: PoolView) -> Iterator[CrossManifestMatch]:
+    """Report invalid values of these labels."""
+    for declared, label in _written_labels(view):
+        for value in label.requirement.values if label.requirement.operator == "In" else ():
+            if not is_value(value):
+                yield _at(declared, Match(label.path, invalid_value_message(value), VALUE_HELP))
+
+
+def _written_labels(view: PoolView) -> Iterator[tuple[Pool | PoolPart, Label]]:
+    every: list[Pool | PoolPart] = [*view.everything, *view.parts]
+    yield from ((declared, label) for declared in every for label in declared.labels if label.path)
+
+
 def _faults(view: PoolView, rule: str) -> Iterator[CrossManifestMatch]:
-    declared: list[Pool | PoolPart] = [*view.everything, *view.parts]
-    for each in declared:
+    every: list[Pool | PoolPart] = [*view.everything, *view.parts]
+    for each in every:
         for fault in each.faults:
             if fault.rule == rule:
-                match = Match(fault.path, fault.message, fault.help, key=fault.key, severity=fault.severity)
-                yield CrossManifestMatch(each.site, each.ref, match)
+                yield _at(each, Match(fault.path, fault.message, fault.help, key=fault.key, severity=fault.severity))
 
 
 def near_duplicate_in_pools(view: PoolView) -> Iterator[CrossManifestMatch]:
@@ -447,5 +470,5 @@ def _own_keys(pool: Pool) -> list[str]:
 _TOLERATED_ELSEWHERE = (*_RESOURCES, ROLES, "CriticalAddonsOnly", "node.cilium.io/")
 
 
-def _at(pool: Pool, match: Match) -> CrossManifestMatch:
+def _at(pool: Pool | PoolPart, match: Match) -> CrossManifestMatch:
     return CrossManifestMatch(pool.site, pool.ref, match)

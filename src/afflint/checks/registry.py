@@ -304,6 +304,8 @@ REGISTRY: dict[Subject, tuple[Check, ...]] = {
         Check("no-matching-pool", "pools:no_matching_pool", missing=("nodeSelector", "affinity", "tolerations")),
         Check("unreachable-node-label", "pools:unreachable_node_label"),
         Check("invalid-pool-taint", "pools:invalid_pool_taint"),
+        Check("invalid-label-key", "pools:invalid_label_key"),
+        Check("invalid-label-value", "pools:invalid_label_value"),
         Check("untolerated-pool", "pools:untolerated_pool", missing=("tolerations of other pods",)),
         Check("near-duplicate-label", "pools:near_duplicate_in_pools"),
         Check("too-few-domains", "pool_capacity:too_few_domains"),

@@ -341,7 +341,7 @@ class Reduction:
         subjects = {each.subject for each in self._settings.rules if each.name == name}
         if subjects == {"policy"}:
             return name in suppression.idle
-        return bool(subjects) and subjects.isdisjoint(_OF_SEVERAL_FILES)
+        return bool(subjects) and (name in _OF_ANY_LABEL or subjects.isdisjoint(_OF_SEVERAL_FILES))
 
 
 def reduction_of(files: Files, settings: MapSettings, policies: Sequence[MutatingPolicy] = ()) -> Reduction:
@@ -362,6 +362,8 @@ def policies_of(names: Sequence[str], policies: Sequence[MutatingPolicy]) -> Pol
 
 _OF_SEVERAL_FILES = ("cross-manifest", "volumes", "nodes", "pools", "charts", "kustomization", "policy", "outcome", "admission")
 """The subjects of rules that need other files."""
+_OF_ANY_LABEL = ("invalid-label-key", "invalid-label-value")
+"""Rules that need no other file for any of their subjects."""
 _NAMED_BY_NO_NAME = frozenset(("", ALL, "policy"))
 """The names in a suppression that cover policies without naming one: all rules, or the category."""
 

@@ -32,6 +32,7 @@ MARKS: dict[bytes, tuple[bytes, ...]] = {
     b"JoinConfiguration": (b"kubeadm.k8s.io/",),
     b"KubeNodeConfig": (b"v1alpha1",),
     b"NodeFeatureRule": (b"nfd.k8s-sigs.io/", b"nfd.openshift.io/"),
+    b"NodeFeature": (b"nfd.k8s-sigs.io/", b"nfd.openshift.io/"),
     b"ContainerNodePool": (b"container.cnrm.cloud.google.com/",),
     b"Nodegroup": (b"eks.services.k8s.aws/",),
     b"NodeGroup": (b"eks.aws.",),

@@ -1,11 +1,13 @@
-"""Messages about invalid keys of labels and annotations."""
+"""Messages about invalid keys of labels and annotations, and about invalid values of labels."""
 
 from __future__ import annotations
 
 from afflint.findings.phrases import quoted, visible
-from afflint.kube.label_syntax import key_fault
+from afflint.kube.label_syntax import key_fault, value_fault
 
 _LONGEST_PREFIX = 253
+KEY_HELP = "Use at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; a DNS name and `/` may come first."
+VALUE_HELP = "Use at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends, or an empty value."
 
 
 def invalid_key_message(what: str, key: str) -> str:
@@ -18,6 +20,11 @@ def invalid_key_message(what: str, key: str) -> str:
     else:
         why = visible(key_fault(lowercase_first(key) if what == "annotation key" else key))
     return f"{quoted(key)} is not a valid {what}: {why}"
+
+
+def invalid_value_message(value: str) -> str:
+    """Return the message for an invalid value of a label."""
+    return f"{quoted(value)} is not a valid label value: {visible(value_fault(value))}"
 
 
 def lowercase_first(key: str) -> str:

@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.checks.admission.keys import invalid_key_message, lowercase_first
+from afflint.checks.admission.keys import KEY_HELP, VALUE_HELP, invalid_key_message, invalid_value_message, lowercase_first
 from afflint.checks.admission.refusal_time import with_rejection_note
 from afflint.checks.admission.selectors import label_key_carriers, workload_selectors
 from afflint.checks.admission.spelling import EXPRESSION, is_in_match_labels, is_missing
 from afflint.checks.match import Match, Target
 from afflint.findings.finding import NO_FILE, Site
 from afflint.findings.paths import Path
-from afflint.findings.phrases import quoted, visible
+from afflint.findings.phrases import quoted
 from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
 from afflint.kube.constraints import ConstraintItem, PodTerm
-from afflint.kube.label_syntax import is_dns_label, is_key, is_value, value_fault
+from afflint.kube.label_syntax import is_dns_label, is_key, is_value
 from afflint.kube.node_labels import HOSTNAME
 from afflint.manifests.label_places import EXCLUSIVE, annotated_topology_keys
 from afflint.manifests.manifest import Manifest, Workload
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
-
-_KEY_HELP = "Use at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; a DNS name and `/` may come first."
-_VALUE_HELP = "Use at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends, or an empty value."
 
 _GENERATED_BY_JOB = frozenset(label.key for label in JOB)
 LEGACY_TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
@@ -39,7 +36,7 @@ def invalid_label_key(manifest: Manifest) -> Iterator[Match]:
         yield from _invalid_constraint_keys(manifest)
         for place in annotated_topology_keys(manifest):
             if not is_key(place.key) and not is_placeholder(place.key):
-                match = Match(place.path, invalid_key_message("label key", place.key), _KEY_HELP)
+                match = Match(place.path, invalid_key_message("label key", place.key), KEY_HELP)
                 yield with_rejection_note(match, place.what == EXCLUSIVE)
 
 
@@ -68,13 +65,13 @@ def _invalid_constraint_keys(workload: Workload) -> Iterator[Match]:
 def _bad_keys(data: dict[str, Any], path: Path, rejected: str | None = None) -> Iterator[Match]:
     for key in data:
         if not is_key(key) and not is_placeholder(key):
-            yield _with_note(Match((*path, key), invalid_key_message("label key", key), _KEY_HELP, key=True, field=path), rejected)
+            yield _with_note(Match((*path, key), invalid_key_message("label key", key), KEY_HELP, key=True, field=path), rejected)
 
 
 def _bad_key_in(item: ConstraintItem | PodTerm, field: str, stored: bool) -> Iterator[Match]:
     key = item.data.get(field)
     if type(key) is str and not is_key(key) and not is_placeholder(key):
-        yield with_rejection_note(Match((*item.path, field), invalid_key_message("label key", key), _KEY_HELP), stored)
+        yield with_rejection_note(Match((*item.path, field), invalid_key_message("label key", key), KEY_HELP), stored)
 
 
 def _bad_label_keys(workload: Workload, item: ConstraintItem | PodTerm) -> Iterator[Match]:
@@ -83,7 +80,7 @@ def _bad_label_keys(workload: Workload, item: ConstraintItem | PodTerm) -> Itera
         for step, key in _texts_in(workload, item, field):
             if not is_key(key) and not is_placeholder(key):
                 yield with_rejection_note(
-                    Match((*item.path, *step), invalid_key_message("label key", key), _KEY_HELP), workload.kind.kubevirt
+                    Match((*item.path, *step), invalid_key_message("label key", key), KEY_HELP), workload.kind.kubevirt
                 )
 
 
@@ -114,7 +111,7 @@ def _invalid_constraint_values(workload: Workload) -> Iterator[Match]:
 def _bad_values(data: dict[str, Any], path: Path, rejected: str | None = None) -> Iterator[Match]:
     for key, value in data.items():
         if type(value) is str and not is_value(value) and not _is_filled_in(key, value):
-            yield _with_note(Match((*path, key), _bad_value(value), _VALUE_HELP, field=path), rejected)
+            yield _with_note(Match((*path, key), invalid_value_message(value), VALUE_HELP, field=path), rejected)
 
 
 def _is_filled_in(key: Any, value: str) -> bool:
@@ -128,7 +125,7 @@ def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
     if type(values) is list and expression.data.get("operator") not in ("Exists", "DoesNotExist"):
         for index, value in enumerate(values):
             if type(value) is str and not is_value(value) and not _is_filled_in(expression.data.get("key"), value):
-                yield with_rejection_note(Match((*expression.path, "values", index), _bad_value(value), _VALUE_HELP), stored)
+                yield with_rejection_note(Match((*expression.path, "values", index), invalid_value_message(value), VALUE_HELP), stored)
 
 
 def invalid_namespace_name(workload: Workload) -> Iterator[Match]:
@@ -180,7 +177,7 @@ def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
         for key, value in values.items():
             size += _bytes(key) + (_bytes(value) if type(value) is str else 0)
             if not is_key(lowercase_first(key)) and not is_placeholder(key):
-                yield _with_note(Match((*path, key), invalid_key_message("annotation key", key), _KEY_HELP, key=True, field=path), rejected)
+                yield _with_note(Match((*path, key), invalid_key_message("annotation key", key), KEY_HELP, key=True, field=path), rejected)
         if size > _ANNOTATIONS_LIMIT:
             message = f"the annotations have {size} bytes in total, but at most {_ANNOTATIONS_LIMIT} are allowed"
             yield _with_note(Match(path, message, "Move the data to a ConfigMap."), rejected)
@@ -275,7 +272,3 @@ def _texts_in(workload: Workload, item: ConstraintItem | PodTerm, field: str) ->
             yield (field, index), value
         elif value is None and not workload.kind.kubevirt:
             yield (field, index), ""
-
-
-def _bad_value(value: str) -> str:
-    return f"{quoted(value)} is not a valid label value: {visible(value_fault(value))}"
