@@ -441,6 +441,56 @@ class TestSelectors:
         assert len(messages_of(text("app.kubernetes.io/controller", "apo"), TARGET)) == 1
         assert messages_of(text("app.kubernetes.io/component", "api").replace("name: web,", "name: other,"), TARGET) == []
 
+    NEIGHBOUR = flux("app-template", "controllers: {web: {containers: {}}, jobs: {containers: {}}}", version="3.1.0")
+
+    @staticmethod
+    def backup(*labels: str) -> str:
+        """A release of an unknown chart that must run beside pods with labels."""
+        term = "{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {" + ", ".join(labels) + "}}}"
+        return flux("backup", "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [" + term + "]}}", name="backup")
+
+    def test_a_pod_of_another_release(self) -> None:
+        name = "app.kubernetes.io/name: web"
+        files = {"web.yaml": self.NEIGHBOUR, "a.yaml": self.backup(name, "app.kubernetes.io/component: api")}
+        (message,) = messages_of(files, TARGET)
+        assert message.endswith(
+            "no pod of the release `web` has `app.kubernetes.io/component In [api]`, which this required podAffinity selects:"
+            " app-template sets `app.kubernetes.io/component: web`"
+        )
+        assert messages_of({**files, "a.yaml": self.backup(name, "app.kubernetes.io/component: jobs")}, TARGET) == []
+        assert messages_of({**files, "a.yaml": self.backup(name)}, TARGET) == []
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("chart: app-template", "chart: other"),
+            ("name: web}", "name: web, namespace: shop}"),
+            ("  values:", "  valuesFrom: [{kind: ConfigMap, name: values}]\n  values:"),
+            ("  values:", "  postRenderers: [{kustomize: {}}]\n  values:"),
+            ("jobs: {", "jobs: {labels: {app.kubernetes.io/component: api}, "),
+            ("controllers:", "global: {nameOverride: other}\n    controllers:"),
+            ("name: web}", "name: store}"),
+        ],
+        ids=["chart", "namespace", "other values", "patches of the output", "labels of its own", "another name", "an unknown release"],
+    )
+    def test_a_release_whose_pods_are_not_known(self, old: str, new: str) -> None:
+        selecting = self.backup("app.kubernetes.io/instance: web", "app.kubernetes.io/component: api")
+        selecting = selecting.replace("name: backup}", "name: backup, namespace: backups}")
+        assert self.NEIGHBOUR.count(old) == 1
+        assert messages_of({"web.yaml": self.NEIGHBOUR.replace(old, new), "a.yaml": selecting}, TARGET) == []
+
+    def test_one_of_two_releases_with_the_name(self) -> None:
+        other = flux("app-template", "controllers: {api: {containers: {}}}", version="3.1.0")
+        selecting = self.backup("app.kubernetes.io/name: web", "app.kubernetes.io/component: api")
+        assert messages_of({"web.yaml": self.NEIGHBOUR, "other.yaml": other, "a.yaml": selecting}, TARGET) == []
+
+    def test_a_release_that_is_selected_by_an_expression(self) -> None:
+        expressions = (
+            "{key: app.kubernetes.io/name, operator: In, values: [web]}, {key: app.kubernetes.io/component, operator: In, values: [api]}"
+        )
+        selecting = self.backup().replace("matchLabels: {}", f"matchExpressions: [{expressions}]")
+        assert len(messages_of({"web.yaml": self.NEIGHBOUR, "a.yaml": selecting}, TARGET)) == 1
+
     def test_the_labels_of_an_operators_pods_are_all_known(self) -> None:
         fragment = "prometheus:\n  prometheusSpec:\n    topologySpreadConstraints: " + spread("app: prometheus") + "\n"
         assert places(lint({"prometheus.yaml": fragment})) == [f"prometheus.yaml:3:117 warning {SPREAD}"]

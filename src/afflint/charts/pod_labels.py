@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from afflint.charts.catalogue import ChartPods, VersionRange, matches_path
+from afflint.charts.catalogue import ChartPods, VersionRange, chart_of, matches_path
 from afflint.charts.releases import ChartRelease
+from afflint.charts.sources import ChartSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.similarity import is_joined, is_likely_typo
@@ -106,6 +107,24 @@ def labels_of_release(release: ChartRelease, further: frozenset[str] = frozenset
     return [each for key in controllers for each in labels_at_place(release, ("controllers", key, "pod", "affinity"), further)]
 
 
+def labels_of_neighbour(name: str, namespace: str | None, sources: Iterable[ChartSource]) -> tuple[ChartRelease | None, list[OwnLabels]]:
+    """Return a release with a name, and the labels of all pods of the releases with this name; none if some pods or labels are unknown.
+
+    ``namespace`` is that of the pods that select them: a release that is surely in another one may have a namesake.
+    """
+    found: list[OwnLabels] = []
+    release = None
+    for each in [source for source in sources if source.kind == "HelmRelease" and source.name == name]:
+        chart = chart_of(each.chart) if each.controllers and (each.url or namespace) in (namespace, None) else None
+        if chart is None:
+            return None, []
+        versions = VersionRange(each.major, each.major + 1) if each.major is not None else VersionRange(2)
+        values: dict[str, Any] = {"controllers": {key: {} for key in each.controllers}}
+        release = ChartRelease(chart.in_versions(versions), versions, name, values, ())
+        found += labels_of_release(release, frozenset(each.labels))
+    return release, found
+
+
 def _holds(known: VersionRange, versions: VersionRange) -> bool:
     """Return whether the labels of a range of versions are those of a release; without a version, it is as recent as the catalogue."""
     return known.covers(versions) or (known.before is None and known.since != 0 and versions.since is None)
@@ -164,20 +183,3 @@ def _values_above(values: dict[str, Any], path: Path) -> Iterator[dict[str, Any]
         if type(common) is dict:
             yield common
         here = here.get(step)
-
-
-def user_labels(values: Any) -> frozenset[str]:
-    """Return the keys in all maps of the values that set labels: ``podLabels``, ``commonLabels``, ``labels``."""
-    found: set[str] = set()
-    waiting = [values]
-    while waiting:
-        here = waiting.pop()
-        if type(here) is list:
-            waiting += here
-        elif type(here) is dict:
-            for key, each in here.items():
-                if type(key) is str and key.lower().endswith("labels") and key != "matchLabels" and type(each) is dict:
-                    found.update(name for name in each if type(name) is str)
-                elif type(each) in (dict, list) and key != "labelSelector":
-                    waiting.append(each)
-    return frozenset(found)

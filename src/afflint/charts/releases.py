@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from afflint.charts.catalogue import KnownChart, VersionRange, chart_of
@@ -10,6 +11,7 @@ from afflint.charts.sources import ChartSource, last_part, major_of
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.manifests.custom_resources import CustomWorkload
+from afflint.yaml import documents
 from afflint.yaml.document import list_at, map_at
 from afflint.yaml.object_fields import group_of, kind_of, name_of
 from afflint.yaml.placeholders import is_placeholder
@@ -88,6 +90,56 @@ def release_of(workload: CustomWorkload, sources: Iterable[ChartSource]) -> Char
     if reference is not None and chart_of(last_part(reference.chart)) is not None:
         return None  # A chart of another publisher with the name of a known one.
     return _by_keys(values, path, workload.pod_path, reference)
+
+
+def releases_in(data: bytes, names: Collection[str], sources: Iterable[ChartSource]) -> Iterator[ChartSource]:
+    """Yield the releases of Flux in the text of a file that have one of some names, with what determines the labels of their pods."""
+    from afflint.manifests.reader import objects_in
+
+    by_name = {(each.kind, each.name): each for each in sources}
+    for piece, line, problem in documents.split(data):
+        if problem is None and _RELEASE in piece and any(name.decode() in names for name in re.findall(_NAME, piece)):
+            document = documents.read(piece, 0, line)
+            for each, _ in objects_in(document) if document.problem is None else ():
+                if kind_of(each) == "HelmRelease" and group_of(each) in _FLUX and name_of(each) in names:
+                    yield _neighbour(each, by_name)
+
+
+_RELEASE = b"HelmRelease"
+_NAME = rb"(?m)(?:^ {1,8}|\{ ?|, )name:[ \t]+(?:&\S+[ \t]+)?[\"']?([a-z0-9][-a-z0-9.]*)"
+
+
+def _neighbour(data: dict[str, Any], sources: dict[tuple[str, str], ChartSource]) -> ChartSource:
+    """Return a release; without controllers if it is not one of bjw-s' app-template, or if not all of its values and patches are known."""
+    spec, values = map_at(data, "spec"), map_at(data, "spec", "values")
+    reference = _of_flux(spec, name_of(data), sources)
+    chart = _known_chart(reference) if reference is not None else None
+    namespace = spec.get("targetNamespace") or map_at(data, "metadata").get("namespace")
+    name = reference.release if reference is not None and reference.release is not None else str(name_of(data))
+    found = ChartSource("HelmRelease", name, namespace if type(namespace) is str else "")
+    is_known = reference is not None and reference.complete and chart is not None and chart.name == "app-template"
+    if reference is None or not is_known or "global" in values or not _has_controllers(values):
+        return found
+    major = reference.version if type(reference.version) is int else major_of(reference.version)
+    controllers, labels = tuple(map(str, values["controllers"])), tuple(sorted(user_labels(values)))
+    return found._replace(chart="app-template", major=major, controllers=controllers, labels=labels)
+
+
+def user_labels(values: Any) -> frozenset[str]:
+    """Return the keys in all maps of the values that set labels: ``podLabels``, ``commonLabels``, ``labels``."""
+    found: set[str] = set()
+    waiting = [values]
+    while waiting:
+        here = waiting.pop()
+        if type(here) is list:
+            waiting += here
+        elif type(here) is dict:
+            for key, each in here.items():
+                if type(key) is str and key.lower().endswith("labels") and key != "matchLabels" and type(each) is dict:
+                    found.update(name for name in each if type(name) is str)
+                elif type(each) in (dict, list) and key != "labelSelector":
+                    waiting.append(each)
+    return frozenset(found)
 
 
 def is_in_values(workload: CustomWorkload) -> bool:

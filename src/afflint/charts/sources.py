@@ -15,10 +15,11 @@ _GROUP = b"source.toolkit.fluxcd.io"
 
 
 class ChartSource(NamedTuple):
-    """An OCIRepository, HelmRepository or HelmChart of Flux, by kind and name.
+    """An OCIRepository, HelmRepository or HelmChart of Flux, by kind and name; or a HelmRelease with pods that others may select.
 
     ``url`` is its address and ``chart`` the name of its chart, "" for a repository of many charts. ``major`` is the major version; None
-    if it is unknown.
+    if it is unknown. Of a release, ``name`` is the name of the release, ``url`` is its namespace, ``controllers`` are the names of those
+    of bjw-s' common library, none if its pods are unknown, and ``labels`` are the keys of labels that its values set.
     """
 
     kind: str
@@ -26,6 +27,8 @@ class ChartSource(NamedTuple):
     url: str
     chart: str = ""
     major: int | None = None
+    controllers: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 def chart_sources_in(data: bytes) -> Iterator[ChartSource]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from afflint.charts.catalogue import matches_path
-from afflint.charts.pod_labels import OwnLabels, default_of_pod, labels_at_place, labels_of_release, user_labels
-from afflint.charts.releases import ChartRelease, release_of
+from afflint.charts.pod_labels import OwnLabels, default_of_pod, labels_at_place, labels_of_neighbour, labels_of_release
+from afflint.charts.releases import ChartRelease, is_in_values, release_of, user_labels
 from afflint.checks.admission.wrong_types import wrong_type_message
 from afflint.checks.affinity import contradictory_requirements as contradictions
 from afflint.checks.match import Match, Target, moving, renaming
@@ -270,25 +270,28 @@ def _missing_own_pods(
 
 
 def affinity_target_missing(workload: Workload, target: Target) -> Iterator[Match]:
-    """Report pod affinity in the values of a chart to a pod of the same release that does not exist: the release has no such labels."""
+    """Report pod affinity in the values of a chart to pods of a release, its own or another one, that has none with these labels."""
     assert isinstance(workload, CustomWorkload)
-    release = release_of(workload, target.chart_sources) if workload.constraints.pod_terms else None
-    if release is None or release.name is None:
+    if not workload.constraints.pod_terms or not is_in_values(workload):
         return
+    release = release_of(workload, target.chart_sources)
     for term in pod_constraints(workload).terms:
         selector = term.label_selector
         if term.anti or not isinstance(selector, Selector) or term.namespaces or term.namespace_selector is not None:
             continue
-        own = Requirement(_INSTANCE, "In", (release.name,)), Requirement(_NAME, "In", (release.name,))
-        every = labels_of_release(release) if any(each in own for each in selector.requirements) else []
-        if _missed_by_all(every, selector) is not None:
-            every = labels_of_release(release, user_labels(release.values))
-        missed = _missed_by_all(every, selector)
-        if missed is not None and missed not in own and not has_placeholder(missed):
-            asked = quoted(describe(missed))
-            message = f"no pod of the release {quoted(release.name)} has {asked}, which this {term.name} selects: "
-            message += _reason(release, every[0], missed)
-            yield Match((*term.path, "labelSelector"), message, _REMEDY, key=True)
+        named = [each for each in selector.requirements if each.key in (_INSTANCE, _NAME) and each.operator == "In"]
+        for name in dict.fromkeys(each.values[0] for each in named if len(each.values) == 1):
+            chosen: ChartRelease | None = release
+            every: list[OwnLabels] = []
+            if release is None or name != release.name:
+                chosen, every = labels_of_neighbour(name, workload.ref.namespace, target.chart_sources)
+            elif _missed_by_all(labels_of_release(release), selector) is not None:
+                every = labels_of_release(release, user_labels(release.values))
+            missed = _missed_by_all(every, selector)
+            if chosen is not None and missed is not None and missed not in named and not has_placeholder(missed):
+                message = f"no pod of the release {quoted(name)} has {quoted(describe(missed))}, which this {term.name} selects: "
+                yield Match((*term.path, "labelSelector"), message + _reason(chosen, every[0], missed), _REMEDY, key=True)
+                break
 
 
 _INSTANCE, _NAME = "app.kubernetes.io/instance", "app.kubernetes.io/name"

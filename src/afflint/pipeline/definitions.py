@@ -6,6 +6,7 @@ files that contain such words are parsed for them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -38,6 +39,7 @@ class DefinitionSigns(NamedTuple):
     pools: bool = False
     containers: bool = False
     chart_sources: bool = False
+    neighbours: bool = False
 
     @property
     def definitions(self) -> bool:
@@ -92,13 +94,21 @@ def _with_inventory(files: Files, settings: MapSettings, signs: Sequence[Definit
 
 
 def _with_chart_sources(files: Files, settings: MapSettings, signs: Sequence[DefinitionSigns], reader: DefinitionReader) -> MapSettings:
-    """Return the settings with the sources of charts that the files define."""
-    defining = [source for source, each in zip(files.sources, signs, strict=True) if each.chart_sources]
-    if not defining or not any(b"HelmRelease" in each.kinds for each in signs):
+    """Return the settings with the sources of charts that the files define, and with the releases that pod affinity names."""
+    releases = [source for source, each in zip(files.sources, signs, strict=True) if _RELEASE in each.kinds]
+    if not releases:
         return settings
-    from afflint.charts.sources import merged_sources
+    defining = [source for source, each in zip(files.sources, signs, strict=True) if each.chart_sources]
+    selecting = [source for source, each in zip(files.sources, signs, strict=True) if each.neighbours]
+    sources: tuple[ChartSource, ...] = ()
+    if defining:
+        from afflint.charts.sources import merged_sources
 
-    sources = merged_sources(each for source in defining for each in reader.chart_sources(source))
+        sources = merged_sources(each for source in defining for each in reader.chart_sources(source))
+    names = frozenset().union(*[reader.selected_names(source) for source in selecting])
+    if names:
+        found = {each for source in releases for each in reader.releases(source, names, sources)}
+        sources += tuple(sorted(found, key=lambda each: (each.name, each.url, each.controllers, each.labels, each.major or 0)))
     return settings._replace(target=settings.target._replace(chart_sources=sources))
 
 
@@ -164,6 +174,21 @@ class DefinitionReader:
 
         return self._read(("charts",), source, lambda data: tuple(chart_sources_in(data)), ())
 
+    def selected_names(self, source: Source) -> frozenset[str]:
+        """Return the names that the pod affinity in a file may select pods by."""
+
+        def read(data: bytes) -> frozenset[str]:
+            first = min((at for mark in _POD_AFFINITY if (at := data.find(mark)) >= 0), default=len(data))
+            return frozenset(map(bytes.decode, re.findall(_SELECTED_NAME, data[first:])))
+
+        return self._read(("selected",), source, read, frozenset())
+
+    def releases(self, source: Source, names: frozenset[str], sources: tuple[ChartSource, ...]) -> tuple[ChartSource, ...]:
+        """Return the releases in a file that have one of some names; ``sources`` are those of charts."""
+        from afflint.charts.releases import releases_in
+
+        return self._read(("releases", names, sources), source, lambda data: tuple(releases_in(data, names, sources)), ())
+
     def creates_pods(self, source: Source) -> bool:
         """Return whether a file has a workload."""
 
@@ -207,6 +232,7 @@ def signs_of(data: bytes) -> DefinitionSigns:
         without_kind or any(mark in data for kind in kinds for mark in (_ALL_MARKS if kind is None else MARKS.get(kind, ()))),
         b"containers" in data,
         _CHART_SOURCES in data,
+        _RELEASE in kinds and any(mark in data for mark in _POD_AFFINITY),
     )
 
 
@@ -221,6 +247,13 @@ def may_have_nodes(data: bytes) -> bool:
 
 # The group of Flux's sources; the releases that refer to them are of another group.
 _CHART_SOURCES = b"source.toolkit.fluxcd.io"
+_RELEASE = b"HelmRelease"
+_POD_AFFINITY = (b"podAffinity:", b"podAffinity'", b'podAffinity"')
+_SELECTED_NAME = (
+    rb"app\.kubernetes\.io/(?:name|instance)[\"']?"
+    rb"(?::[ \t]+|(?:[^\n]{0,80}\n){0,2}?[^\n]{0,80}?values[\"']?:\s{0,80}[-\[]\s{0,20})[\"']?([a-z0-9][-a-z0-9.]*)"
+)
+"""The value of a label that names an application, in a map or in an expression."""
 _ALL_MARKS = frozenset(mark for marks in MARKS.values() for mark in marks)
 
 
