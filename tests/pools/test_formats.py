@@ -14,7 +14,7 @@ from linting import lint, places
 from shared_material import shared
 
 FOLDER = Path(__file__).parent / "formats"
-FORMATS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.yaml"))}
+FORMATS = {path.stem: path.read_text(encoding="utf-8") for path in sorted((*FOLDER.glob("*.yaml"), *FOLDER.glob("*.tf")))}
 """By name the text of a file and, in comments at its end, what it is read as: a line for each pool, and for each fault below it."""
 
 READ_AS = "# --- read as\n"
@@ -69,7 +69,11 @@ def test_every_kind_that_is_looked_for_is_read() -> None:
     readers = {key for module in {*FAMILIES.values(), "talos"} for key in import_module(f"afflint.pools.{module}").READERS}
     assert {kind for _, kind in readers} == {kind.decode() for kind in MARKS} - {"Composition"}
     examples = "\n".join(FORMATS.values())
-    shown = [kind for _, kind in readers if kind not in ("", "cluster") and f"kind: {kind}\n" not in examples]
+    shown = [
+        kind
+        for _, kind in readers
+        if kind not in ("", "cluster") and f"kind: {kind}\n" not in examples and f'resource "{kind}"' not in examples
+    ]
     assert shown == []
     assert {group for group, _ in readers if group} == set(FAMILIES)
 
@@ -78,9 +82,11 @@ def test_every_kind_that_is_looked_for_is_read() -> None:
 def test_where_something_is_declared_is_where_it_is_set(name: str) -> None:
     """Each path of a pool leads to something in its document."""
     from afflint.yaml.documents import read, split
+    from afflint.yaml.terraform import declares_pools, documents_in
 
     text = FORMATS[name].encode()
-    documents = {document.index: document for document in (read(piece, index, 0) for index, (piece, _, _) in enumerate(split(text)))}
+    found = documents_in(text) if declares_pools(text) else (read(piece, index, 0) for index, (piece, _, _) in enumerate(split(text)))
+    documents = {document.index: document for document in found}
     for pool in pools_of(text.decode()):
         paths = [each.path for each in (*pool.labels, *pool.taints, *pool.faults, *pool.unreachable)]
         for path in (pool.path, *[each for each in paths if each]):

@@ -43,6 +43,8 @@ def no_matching_pool(view: PoolView, target: Target) -> Iterator[CrossManifestMa
         reason = _reason(requirements, view, complete=complete)
         if reason is not None:
             severity: Severity = "error" if complete and not requirements.daemon else "info" if requirements.daemon else reason.severity
+            if severity == "info" and not complete and any(pool.has_other_nodes for pool in view.pools):
+                continue
             at = reason.asked.path if reason.asked is not None else None
             path = at or (*requirements.pods.site.base, "metadata", "name")
             key = at is not None and at[-1] == reason.key and reason.of_key
@@ -192,7 +194,7 @@ def _tainted(
     """Return the rejection by taints of all pools with the labels, which the pods do not tolerate."""
     pool = fitting[0].pool
     taint = _blocking_taint(pool, requirements.tolerations)
-    chosen = [each for each in alternative if each.path is not None and fitting[0].known(each.requirement.key)]
+    chosen = [each for each in alternative if each.path is not None and fitting[0].values(each.requirement.key)]
     if taint is None or not (chosen or complete):
         return None
     asked, one = chosen[0] if chosen else None, len(fitting) == 1
@@ -424,7 +426,7 @@ def untolerated_pool(view: PoolView) -> Iterator[CrossManifestMatch]:
     asked_for = _selected_pools(tainted, view) if whole else 0
     for number, pool in enumerate(tainted if whole else ()):
         # The workloads of a cluster that an installer creates are probably elsewhere, unless some of them select labels of its pools.
-        if (pool.whose != "own" and pool.cluster not in meant) or asked_for >> number & 1:
+        if (pool.whose != "own" and (pool.cluster not in meant or pool.has_other_nodes)) or asked_for >> number & 1:
             continue
         for each in pool.taints:
             taint = each.taint

@@ -13,7 +13,7 @@ from afflint.findings.phrases import visible
 
 _LIBRARIES = ("ruamel.yaml", "ruamel.yaml.clib", "click", "jsonschema", "platformdirs")
 """The libraries that are always installed, the YAML parser first."""
-_EXTRAS = ("watchfiles", "distributed", "cel-expr-python", "mcp")
+_EXTRAS = ("watchfiles", "distributed", "cel-expr-python", "mcp", "python-hcl2")
 _TIMEOUT = 5.0
 """Seconds for a program to print its version."""
 _NO_VERSION = "found, but does not print its version"

@@ -16,8 +16,8 @@ from afflint.kube.kinds import KINDS, NAMES, is_custom
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import Checker, MapSettings, read_pools
 from afflint.pools.kinds import MARKS
-from afflint.source.sources import Source, is_template, read_bytes
-from afflint.yaml import documents, prefilter
+from afflint.source.sources import Source, is_template, is_terraform, read_bytes
+from afflint.yaml import documents, prefilter, terraform
 
 if TYPE_CHECKING:
     from afflint.charts.sources import ChartSource
@@ -151,7 +151,8 @@ class DefinitionReader:
 
     def signs(self, source: Source) -> DefinitionSigns:
         """Return what a file may contain; nothing for a template, and for a file that cannot be read."""
-        signs = _NO_SIGNS if is_template(source.name) else self._read(("signs",), source, signs_of, _NO_SIGNS)
+        read = _signs_of_terraform if is_terraform(source.name) else signs_of
+        signs = _NO_SIGNS if is_template(source.name) else self._read(("signs",), source, read, _NO_SIGNS)
         return self._signs.setdefault(signs, signs)
 
     def custom_kinds(self, source: Source) -> frozenset[_CustomKindName]:
@@ -234,6 +235,10 @@ def signs_of(data: bytes) -> DefinitionSigns:
         _CHART_SOURCES in data,
         _RELEASE in kinds and any(mark in data for mark in _POD_AFFINITY),
     )
+
+
+def _signs_of_terraform(data: bytes) -> DefinitionSigns:
+    return DefinitionSigns(pools=terraform.declares_pools(data))
 
 
 def may_have_nodes(data: bytes) -> bool:

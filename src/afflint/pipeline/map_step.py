@@ -20,9 +20,9 @@ from afflint.manifests.manifest import Manifest, Workload
 from afflint.manifests.reader import manifests_in
 from afflint.manifests.workload_sources import DeclaredSource, declared_sources
 from afflint.pools.kinds import MARKS, may_declare
-from afflint.source.skipped_files import reason_to_skip
-from afflint.source.sources import is_template
-from afflint.yaml import documents, prefilter
+from afflint.source.skipped_files import NEEDS_TERRAFORM, reason_to_skip
+from afflint.source.sources import is_template, is_terraform
+from afflint.yaml import documents, prefilter, terraform
 from afflint.yaml.document import Duplicate
 from afflint.yaml.documents import Document
 from afflint.yaml.object_fields import api_version_of, items_of, kind_of
@@ -198,6 +198,8 @@ class Checker:
         if is_template(name):
             result = self._template(data)
             return result if result.literal or prefilter.has_kind(data) else FileResult()
+        if is_terraform(name) and not (terraform.declares_pools(data) and terraform.is_available()):
+            return FileResult(skipped=NEEDS_TERRAFORM if terraform.declares_pools(data) else "")
         results, skipped = self._document_results(data, kept)
         skipped += [each.other for each in results if each.other is not None]
         broken = tuple([each.document for each in results if each.is_broken])

@@ -8,7 +8,8 @@ from afflint.findings.codec import Codec, PlainError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.source.skipped_files import role_in
-from afflint.source.sources import is_template
+from afflint.source.sources import is_template, is_terraform
+from afflint.yaml import terraform
 from afflint.yaml.prefilter import in_template_folder, is_values_file
 
 ELSEWHERE = {
@@ -72,6 +73,8 @@ class Keys:
     def key(self, name: str, content: bytes) -> bytes:
         """Return the key of the result of a file with this name and this checksum."""
         # Only these properties of the name affect the result, see `Checker.check`.
+        if is_terraform(name):
+            return blake2b((b"h" if terraform.is_available() else b"n") + content, digest_size=KEY_SIZE, key=self._settings).digest()
         kind = b"l" if is_template(name) else b"t" if in_template_folder(name) else b"v" if is_values_file(name) else b"f"
         return blake2b(role_in(name).encode() + kind + content, digest_size=KEY_SIZE, key=self._settings).digest()
 

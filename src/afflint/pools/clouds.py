@@ -1,4 +1,4 @@
-"""Node pools of clouds as Kubernetes objects: Config Connector, AWS Controllers for Kubernetes, Azure Service Operator, Crossplane."""
+"""Node pools of clouds: Config Connector, AWS Controllers for Kubernetes, Azure Service Operator, Crossplane, and Terraform."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from afflint.findings.paths import Path
 from afflint.kube.node_labels import INSTANCE_TYPE
+from afflint.kube.taints import Taint
 from afflint.pools.fields import (
     UPPER,
     is_open,
@@ -22,8 +23,9 @@ from afflint.pools.fields import (
     unreachable_labels,
     zone,
 )
-from afflint.pools.pool import Declared, Label, Pool, Reader
+from afflint.pools.pool import Declared, Label, Pool, PoolTaint, Reader
 from afflint.pools.upgrades import aks_upgrade, eks_update, gke_upgrade
+from afflint.yaml import terraform
 from afflint.yaml.document import list_at, map_at
 from afflint.yaml.object_fields import metadata_of
 
@@ -194,6 +196,31 @@ def _crossplane_azure(declared: Declared) -> Iterator[Pool]:
     yield _azure(declared, spec, (*declared.base, "spec", "forProvider"), _external_name(declared), cluster, "")
 
 
+# --- Terraform -------------------------------------------------------------------------------------------------------------
+
+
+def _terraform(declared: Declared) -> Iterator[Pool]:
+    """Yield the node pools of a resource of Terraform, whose arguments have the names of those of Crossplane, in camel case."""
+    spec, base, kind = map_at(declared.data, "spec"), (*declared.base, "spec"), declared.ref.kind
+    declared = declared._replace(patched=not declared.data.get("whole"))
+    if kind == terraform.GOOGLE:
+        pool = _google(declared, spec, base, text(spec, "name") or declared.name, text(spec, "cluster"))
+    elif kind == terraform.AMAZON:
+        pool = _amazon(declared, spec, base, text(spec, "nodeGroupName") or declared.name, text(spec, "clusterName"), "taint")
+    elif kind == terraform.AZURE:
+        pool = _azure(declared, spec, base, text(spec, "name") or declared.name, "", "")
+    else:
+        own = map_at(spec, "defaultNodePool")
+        pool = _azure(declared, {"mode": "System", **own}, (*base, "defaultNodePool"), text(own, "name") or "default", "", "")
+        if own.get("onlyCriticalAddonsEnabled") is True:
+            pool = pool._replace(taints=(*pool.taints, _SYSTEM))
+    # A module, or another folder, may create more pools.
+    yield pool._replace(whose="described", has_other_nodes=True)
+
+
+_SYSTEM = PoolTaint(Taint("CriticalAddonsOnly", "true", "NoSchedule"))
+
+
 READERS: Mapping[tuple[str, str], Reader] = {
     ("container.cnrm.cloud.google.com", "ContainerNodePool"): _config_connector,
     ("eks.services.k8s.aws", "Nodegroup"): _aws_controller,
@@ -202,4 +229,5 @@ READERS: Mapping[tuple[str, str], Reader] = {
     **{(f"eks.aws.{scope}upbound.io", "NodeGroup"): _crossplane_amazon for scope in ("", "m.")},
     **{(f"containerservice.azure.{scope}upbound.io", "KubernetesClusterNodePool"): _crossplane_azure for scope in ("", "m.")},
     **{(f"container.gcp.{scope}upbound.io", "NodePool"): _crossplane_google for scope in ("", "m.")},
+    **{(terraform.GROUP, kind): _terraform for kind in (terraform.GOOGLE, terraform.AMAZON, terraform.AZURE, terraform.AZURE_CLUSTER)},
 }

@@ -40,6 +40,10 @@ MARKS: dict[bytes, tuple[bytes, ...]] = {
     b"ManagedCluster": (b"containerservice.azure.com/",),
     b"KubernetesClusterNodePool": (b"containerservice.azure.",),
     b"Composition": (b"eks.aws.", b"containerservice.azure.", b"container.gcp."),
+    b"google_container_node_pool": (b"resource",),
+    b"aws_eks_node_group": (b"resource",),
+    b"azurerm_kubernetes_cluster_node_pool": (b"resource",),
+    b"azurerm_kubernetes_cluster": (b"resource",),
     b"": (b"node-label", b"node-taint", b"nodeLabels", b"nodeTaints", b"allowSchedulingOn", b"installDisk", b"talosVersion"),
 }
 """Parts of API groups, by kind: a document of the kind that declares nodes contains one of them. Other groups have the kinds, too.
@@ -98,6 +102,7 @@ FAMILIES: dict[str, str] = {
     "containerservice.azure.upbound.io": "clouds",
     "containerservice.azure.m.upbound.io": "clouds",
     "container.gcp.upbound.io": "clouds",
+    "terraform": "clouds",
     "container.gcp.m.upbound.io": "clouds",
 }
 """The module of this package that reads the kinds of an API group: its ``READERS`` are functions by group and kind."""

@@ -220,10 +220,11 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
 
 
 def _skipped_files(summary: Summary, verbose: bool) -> Iterator[str]:
-    """Yield how many files are encrypted and, if ``verbose``, what all files are that contain neither manifests nor values."""
-    if verbose:
-        yield from (f"{pluralize(count, 'file')} skipped: {reason}." for reason, count in summary.skipped_files)
-    elif summary.encrypted:
+    """Yield how many files are encrypted or need an extra, and if ``verbose``, what all files are without manifests or values."""
+    yield from (
+        f"{pluralize(count, 'file')} skipped: {reason}." for reason, count in summary.skipped_files if verbose or "the extra `" in reason
+    )
+    if not verbose and summary.encrypted:
         yield f"{pluralize(summary.encrypted, 'encrypted file')} skipped."
 
 

@@ -133,6 +133,8 @@ _RECOGNIZERS = (
 """What files are that can be recognised only by more of their text."""
 
 
+NEEDS_TERRAFORM = "node pools of Terraform, for which the extra `terraform` has to be installed"
+
 # What files are by their folders.
 
 MOLECULE, GOLDEN, TEST_DATA, VENDORED = "<molecule>", "<golden>", "<test data>", "<vendored>"

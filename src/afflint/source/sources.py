@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 TEMPLATE_SUFFIXES = (".tmpl", ".tpl", ".gotmpl", ".j2", ".jinja", ".jinja2", ".yaml.template", ".yml.template", ".json.template")
 """How the names of templates end. Only the literal text of such a file is checked, whatever it contains."""
-SUFFIXES = (".yaml", ".yml", ".json", *TEMPLATE_SUFFIXES)
-"""How the names of the files end that are read in folders."""
+TERRAFORM = ".tf"
+SUFFIXES = (".yaml", ".yml", ".json", TERRAFORM, *TEMPLATE_SUFFIXES)
+"""How the names of the files end that are read in folders; those of Terraform only for their node pools."""
 STDIN = "-"
 CHART, VALUES, SCHEMA = "Chart.yaml", "values.yaml", "values.schema.json"
 LARGEST = 256 * 1024 * 1024
@@ -70,6 +71,11 @@ class Source(NamedTuple):
 def is_template(name: str) -> bool:
     """Return whether a file is a template by its name."""
     return name.lower().endswith(TEMPLATE_SUFFIXES)
+
+
+def is_terraform(name: str) -> bool:
+    """Return whether a file is one of Terraform by its name."""
+    return name.lower().endswith(TERRAFORM)
 
 
 class Identities:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from afflint.findings.finding import Span
+from afflint.yaml import terraform
 from afflint.yaml.documents import Document, Problem, read, split
 
 # A value can have an anchor and a tag. An alias or a block scalar is not resolved here, but by the parser.
@@ -69,6 +70,8 @@ class Triage:
 
     def triaged(self, data: bytes, *, named: bool = False, reading: Reading = read) -> tuple[Iterator[Document], list[str]]:
         """Return the documents that matter, as ``documents`` does, and the kinds of the skipped ones."""
+        if terraform.declares_pools(data):
+            return terraform.documents_in(data), []
         pieces = list(split(data))
         kinds = [list(_top_level_kinds(piece)) for piece, _, _ in pieces]
         wanted = [self._wanted(piece, names) for (piece, _, _), names in zip(pieces, kinds, strict=True)]
