@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from afflint.findings.paths import Path
+from afflint.kube.constraints import ShapedValue
 from afflint.kube.kinds import Kind
-from afflint.kube.shapes import holders_in, mentions_placement, shape_of
+from afflint.kube.shapes import Holder, holders_in, mentions_placement, shape_of
 from afflint.manifests.custom_resources import CustomWorkload
 from afflint.yaml.document import Document
-from afflint.yaml.embedded import EmbeddedDocument, documents_in_block, entry_with_text, text_of_block
+from afflint.yaml.embedded import EmbeddedDocument, document_in_text, documents_in_block, entry_with_text, text_of_block
 from afflint.yaml.prefilter import is_values_file
 from afflint.yaml.template_text import named_templates_in, template_text
 
@@ -55,6 +56,41 @@ def embedded_constraints(document: Document) -> Iterator[tuple[Path, EmbeddedDoc
         found = entry_with_text(document, path)
         if found is not None:
             yield path[:-1], found
+
+
+def embedded_patches(document: Document) -> Iterator[tuple[Path, Document]]:
+    """Yield the patches about placement that a document contains as text, each with its path: those of kustomize, Flux and KubeVirt."""
+    for path in _texts(document.data, lambda key, text: (key == "patch" or type(key) is int) and mentions_placement(text.encode())):
+        inner = document_in_text(document, path)
+        if inner is not None:
+            yield path, inner
+
+
+def constraints_in_patch(document: Document, data: dict[str, Any]) -> Iterator[CustomWorkload]:
+    """Yield the constraints in a patch, as a part of an object or as a list of operations (RFC 6902); ``data`` is the object with it."""
+    holders = list(holders_in(document.data, ())) if type(document.data) is dict else []
+    for index, each in enumerate(document.data if type(document.data) is list else ()):
+        if type(each) is dict and each.get("op") in ("add", "replace") and type(each.get("path")) is str:
+            holders += _holders_in_operation(each, index)
+    for holder in holders:
+        yield CustomWorkload(document, data, (), _PATCH, holder, "shape")
+
+
+_PATCH = Kind("patch", "text", (), (), None)
+
+
+def _holders_in_operation(operation: dict[str, Any], index: int) -> Iterator[Holder]:
+    """Yield the constraints that an operation adds: its value is one, an item of one, or contains some."""
+    steps = operation["path"].split("/")
+    name, last = "".join(steps[-2:-1]), steps[-1]
+    is_item = last == "-" or last.isdigit()
+    value, to = operation.get("value"), (index, "value")
+    field, given = (name, [value]) if is_item else (last, value)
+    shape = shape_of(field, given)
+    if shape is not None:
+        yield Holder((index,), (ShapedValue(shape, to, given),))
+    else:
+        yield from holders_in(value, to)
 
 
 def constraints_in_named_templates(text: str) -> Iterator[tuple[EmbeddedDocument, list[CustomWorkload]]]:

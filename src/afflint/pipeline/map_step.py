@@ -44,6 +44,7 @@ _NEWEST = Target(NEWEST)
 # How chart values begin that a custom resource or a ConfigMap contains as text.
 _TEXT_OF_VALUES = (b"alues: |", b"aluesContent: |", b"aluesTemplate: |", b".yaml: |", b".yml: |")
 # How constraints begin that a chart takes as text.
+_TEXT_OF_PATCHES = (b"patch: |", b"patch: '", b'patch: "', b"patchesStrategicMerge:")
 _TEXT_OF_CONSTRAINTS = (b"ffinity: |", b"olerations: |", b"odeSelector: |", b"opologySpreadConstraints: |")
 # One of these is in each document that configures kube-scheduler.
 _SCHEDULER_CONFIGURATION = b"KubeSchedulerConfiguration"
@@ -434,7 +435,9 @@ class Checker:
                 yield self._with_applicable_fixes(result, document, unverified)
 
     def _embedded_values(self, document: Document) -> Iterator[Found]:
-        """Yield what is found in chart values, and in constraints, that a document contains as text."""
+        """Yield what is found in chart values, in constraints and in patches that a document contains as text."""
+        if any(each in document.raw_bytes for each in _TEXT_OF_PATCHES):
+            yield from self._embedded_patches(document)
         if b": |" not in document.raw_bytes:
             return
         is_values = any(each in document.raw_bytes for each in _TEXT_OF_VALUES)
@@ -449,8 +452,16 @@ class Checker:
             for workload in constraints_in_values(inner, document.data, whole=index < len(values)):
                 for rule, match in self._matches_of(workload, template):
                     each = located(rule, match, (), workload.ref, inner, fixing=False)
-                    field = (*path, *(match.path if match.field is None else match.field))
-                    yield each._replace(field=field_of(field), item=each.item and f"{field_of(path)}.{each.item}")
+                    yield _inside(each, path, match)
+
+    def _embedded_patches(self, document: Document) -> Iterator[Found]:
+        from afflint.charts.values import constraints_in_patch, embedded_patches
+
+        for path, inner in embedded_patches(document):
+            whole = [each for each in self.manifests(inner) if isinstance(each, Workload) and not each.operated]
+            for workload in whole or constraints_in_patch(inner, document.data):
+                for rule, match in self._matches_of(workload, None):
+                    yield _inside(located(rule, match, (), workload.ref, inner, fixing=False), path, match)
 
     def _embedded_manifests(self, document: Document) -> "list[tuple[EmbeddedDocument, list[Manifest]]]":
         """Return the manifests that a document contains as text, by the document that each is in.
@@ -607,6 +618,12 @@ def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":
     return PolicyEvaluator(rules)
 
 
+def _inside(found: Found, path: Path, match: Match) -> Found:
+    """Return a finding in the text at a path of a document, with the field in the whole document."""
+    field = (*path, *(match.path if match.field is None else match.field))
+    return found._replace(field=field_of(field), item=found.item and f"{field_of(path)}.{found.item}")
+
+
 def _holds_manifests(text: bytes) -> bool:
     """Return whether a document may contain manifests with constraints or pods as text, see ``kube.manifest_texts``."""
     if b": |" not in text or b" apiVersion:" not in text:
@@ -621,7 +638,7 @@ def _holds_manifests(text: bytes) -> bool:
 def _may_matter(name: bytes, piece: bytes) -> bool:
     """Return whether a document of a kind that afflint does not know by name may be a custom resource that creates pods."""
     if name in WITHOUT_PODS:
-        if name == b"Kustomization" and b"valuesInline" in piece:
+        if name == b"Kustomization" and any(each in piece for each in (b"valuesInline", *_TEXT_OF_PATCHES)):
             from afflint.kube.shapes import mentions_placement
 
             return mentions_placement(piece)

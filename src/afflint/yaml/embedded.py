@@ -38,6 +38,19 @@ def text_of_block(document: Document, path: Path) -> tuple[bytes, int] | None:
     return document.text()[starts[line - document.line] : document.end_of(node)].encode("utf-8", "replace"), line
 
 
+def document_in_text(document: Document, path: Path) -> Document | None:
+    """Read the YAML or JSON of a literal block, or of a quoted text on one line without escapes; None for any other text."""
+    node = document.node_at(path)
+    found = text_of_block(document, path)
+    if found is None and type(node) is ScalarNode and node.style in ("'", '"'):
+        start, end = node.start_mark.index + 1, node.end_mark.index - 1
+        line, column = document.position(start)
+        if document.text()[start:end] == node.value and "\n" not in node.value:
+            found = (" " * (column - 1) + node.value).encode("utf-8", "replace"), line - 1
+    inner = _read(*found, document) if found is not None else None
+    return inner if inner is not None and inner.problem is None else None
+
+
 def document_in_block(document: Document, path: Path) -> Document | None:
     """Read the YAML of a literal block; None for text that is written otherwise, is not YAML, or is a template.
 
