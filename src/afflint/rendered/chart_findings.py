@@ -16,6 +16,7 @@ from afflint.rendering.chart_presets import ChartPresets, Preset, Setting
 from afflint.rendering.chart_probes import ChartProbes, probes_in
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace
+from afflint.rendering.template_conditions import WORD
 from afflint.source.sources import Source
 
 if TYPE_CHECKING:
@@ -117,11 +118,11 @@ class PresetFinding(NamedTuple):
 
 
 def preset_findings(build: Build, check: CheckAlone) -> list[PresetFinding]:
-    """Return the findings that a chart has only with one of its presets, or with the values of its own tests."""
+    """Return the findings that a chart has only with further values: a preset, those of its own tests, or those that it requires."""
     if build.trials is None:
         return []
     search = _PresetSearch(build, build.trials(), check)
-    return [*search.found(), *search.found_by_tests()]
+    return [*search.found(), *search.found_by_tests(), *search.found_in_accepted()]
 
 
 class _PresetSearch:
@@ -148,7 +149,7 @@ class _PresetSearch:
                 yield from self._of(presets[: len(presets) // 2])
                 yield from self._of(presets[len(presets) // 2 :])
         elif new and output is not None:
-            yield from self._with_condition(new, f"if {presets[0]}", output)
+            yield from self._with_condition(new, f"if {presets[0]}", self._build_of(output))
 
     def found_by_tests(self) -> Iterator[PresetFinding]:
         """Yield the findings of a chart that renders some workloads only with the values of its own tests, as for a required key."""
@@ -162,12 +163,21 @@ class _PresetSearch:
                     found = self._check(self._source(output.data))
                     new = [each for each in found if _identity(each) not in known]
                     known.update(map(_identity, new))
-                    yield from self._with_condition(new, f"with the values of {quoted(name)}", output)
+                    yield from self._with_condition(new, f"with the values of {quoted(name)}", self._build_of(output))
 
-    def _with_condition(self, found: Sequence[Finding], condition: str, output: TrialOutput) -> Iterator[PresetFinding]:
-        build = replace(self._build, output=output.data, source_map=output.source_map)
+    def found_in_accepted(self) -> Iterator[PresetFinding]:
+        """Yield the findings of a chart that refuses its default values, without those about what its values are set to."""
+        if self._trials.condition:
+            lines = self._plain.decode("utf-8", "replace").split("\n")
+            found = [each for each in self._check(self._source(self._plain)) if WORD not in f"{each.message} {lines[each.span.line - 1]}"]
+            yield from self._with_condition(found, f"if {self._trials.condition}", self._build)
+
+    def _build_of(self, output: TrialOutput) -> Build:
+        return replace(self._build, output=output.data, source_map=output.source_map)
+
+    def _with_condition(self, found: Sequence[Finding], condition: str, build: Build) -> Iterator[PresetFinding]:
         for finding in found:
-            yield PresetFinding(finding._replace(message=f"{condition}, {finding.message}"), self._source(output.data), build)
+            yield PresetFinding(finding._replace(message=f"{condition}, {finding.message}"), self._source(build.output), build)
 
     def _new(self, presets: Sequence[Preset], output: TrialOutput | None) -> list[Finding] | None:
         """Return the findings in an output that the chart does not have without the presets; None without an output."""

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from afflint.checks.registry import rules_of_texts
@@ -218,8 +219,14 @@ class RenderedRun:
 
     def _charts(self) -> list[Build]:
         """Return one build of each chart that can be rendered with other values, sorted by folder."""
-        builds = {build.folder: build for build in reversed(self._builds.values()) if build.trials is not None}
+        builds = {build.folder: build for build in (*self._retried, *reversed(self._builds.values())) if build.trials is not None}
         return [builds[folder] for folder in sorted(builds)]
+
+    @cached_property
+    def _retried(self) -> list[Build]:
+        """The charts that refuse their default values, rendered with values that they accept. They are not part of the run."""
+        retries = [each.retry for each in self._rendered.failures if each.retry is not None]
+        return [build for build in self._crew.each(lambda retry: retry(), retries) if build is not None]
 
     def _in_each(self, charts: list[Build], search: Callable[[Build], list[_InChart]]) -> list[_InChart]:
         return [each for of_chart in self._crew.each(search, charts) for each in of_chart]
@@ -248,8 +255,10 @@ class RenderedRun:
                 at_source.setdefault(each.source, []).append(each)
             elif each is not None and not each.rendered and not self._is_downloaded(each, numbers):
                 kept.append(each)
-        shown = {(each.rule, each.source, each.span) for found in at_source.values() for each in found}
-        for each in (*(_in_file(placed, numbers) for placed in probed), *_of_presets(of_presets, shown, numbers)):
+        shown = {(each.rule, each.source, each.span.line) for found in (kept, *at_source.values()) for each in found}
+        lines = {(each.source, each.span.line) for each in kept}  # A chart that is not rendered is also read as text.
+        in_values = [each for placed in probed if ((each := _in_file(placed, numbers)).source, each.span.line) not in lines]
+        for each in (*in_values, *_of_presets(of_presets, shown, numbers)):
             if self._is_shown(each, numbers):
                 at_source.setdefault(each.source, []).append(each)
         suppressed = 0
@@ -460,7 +469,7 @@ class _Moving:
         return place if same is None else same.place(at.path, place.kind, key=at.on_key, exact=True)
 
 
-def _of_presets(found: Iterable[PresetFinding], shown: set[tuple[str, int, Span]], numbers: _Numbers) -> Iterator[Finding]:
+def _of_presets(found: Iterable[PresetFinding], shown: set[tuple[str, int, int]], numbers: _Numbers) -> Iterator[Finding]:
     """Yield findings in the output of charts with a preset at their origins, each once, without those at the places in ``shown``.
 
     A finding without an origin is in a packed chart, which the user cannot edit.
@@ -471,8 +480,8 @@ def _of_presets(found: Iterable[PresetFinding], shown: set[tuple[str, int, Span]
             moving[id(build)] = _Moving(build, {})
         each = _moved(finding, {source.path: moving[id(build)]}, (source,), numbers)
         known = each is not None and numbers.of(build.root_file) != each.source
-        if each is not None and known and (each.rule, each.source, each.span) not in shown:
-            shown.add((each.rule, each.source, each.span))
+        if each is not None and known and (each.rule, each.source, each.span.line) not in shown:
+            shown.add((each.rule, each.source, each.span.line))
             yield each
 
 

@@ -34,6 +34,7 @@ from afflint.rendering.kustomize_origins import SourceMap
 from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
 from afflint.rendering.references import NamedFiles
+from afflint.rendering.refused_charts import accepted
 from afflint.rendering.roots import Kustomization, RootKustomizations, chart_data, chart_folders, kustomization_folders
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
 from afflint.source.files import read_regular
@@ -121,6 +122,8 @@ class BuildFailure:
     declared_by: str = ""
     file: str = ""
     reads: RootReads = _NOTHING_READ
+    retry: Callable[[], Build | None] | None = None
+    """Render a chart that refuses its default values with others, which its errors name; None for another root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,7 +454,9 @@ class _Roots:
             if root.kustomization is None and hint.wrapper and hint.is_release:
                 build = self._post_rendered(build, hint)
         except RenderError as error:
-            return root.failure(error.reason)
+            is_plain_chart = root.kustomization is None and not hint.declared_by and hint.chart is None
+            retry = partial(self._retried, hint.folder, error.reason) if is_plain_chart and self._helm is not None else None
+            return replace(root.failure(error.reason), retry=retry)
         output = set_namespace(build.output, hint.namespace)
         return replace(
             build, name=root.name, output=output, declared_by=hint.declared_by, file=root.file, inputs=hint.inputs, reads=root.reads
@@ -525,6 +530,20 @@ class _Roots:
 
         trials = partial(ChartTrials, rendering, output, texts)
         return Build("helm", "", chart.folder, chart.root_file, output, covered, source_map, copy.missing_dependencies, trials)
+
+    def _retried(self, folder: str, reason: str) -> Build | None:
+        """Return the build of a chart with values that it accepts, other than its default values; None without such values."""
+        known, chart = self._known_charts, Chart(folder)
+        try:
+            known.reject_links(folder)
+            found = accepted(ChartRendering(self.runner, self._helm or (), known, chart, self._wanted.kubernetes_version), reason)
+        except RenderError:
+            return None
+        if found is None:
+            return None
+        source_map = partial(ChartSourceMap, found.output, found.rendering, self._texts)
+        trials = partial(ChartTrials, found.rendering, found.output, self._texts, found.condition)
+        return Build("helm", relative(folder), folder, chart.root_file, found.output, frozenset(), source_map, trials=trials)
 
 
 def _cycle_failure(cycle: Sequence[Kustomization]) -> BuildFailure:

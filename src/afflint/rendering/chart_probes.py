@@ -196,7 +196,7 @@ class ChartProbes:
         self.probes = tuple(_probes_of(self.trials.folder, self.trials.texts))
         if not self.probes:
             return
-        default = ChartBaseline({}, "", self.trials.rendered)
+        default = ChartBaseline({}, self.trials.condition, self.trials.rendered)
         self._explore(self.probes, default)
         if self.trials.lacks_workload(self.trials.output):
             known = {each.probe.number for each in self.broken}

@@ -10,6 +10,7 @@ from glob import escape, glob
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.rendering.given_values import merged
 from afflint.rendering.helm import ChartRendering
 from afflint.rendering.helm_origins import ChartSourceMap
 from afflint.rendering.line_marks import read_template, templates_of
@@ -35,11 +36,15 @@ class TrialOutput(NamedTuple):
 
 @dataclass(slots=True)
 class ChartTrials:
-    """Renders one chart with further values, up to a limit. ``output`` is what it renders to without them."""
+    """Renders one chart with further values, up to a limit. ``output`` is what it renders to without them.
+
+    ``condition`` describes the values in messages that the chart is rendered with because it refuses its default values.
+    """
 
     rendering: ChartRendering
     output: bytes
     texts: SourceTexts
+    condition: str = ""
     renders: int = 0
     """The number of renderings so far."""
 
@@ -76,7 +81,7 @@ class ChartTrials:
         if self.exhausted:
             return None
         self.renders += 1
-        rendering = replace(self.rendering, extra=values)
+        rendering = replace(self.rendering, extra=merged(self.rendering.extra, values))
         with temporary_folder() as folder:
             top = os.path.join(folder, "chart")
             try:

@@ -214,7 +214,7 @@ class ChartRendering:
     """A chart with what renders it, as often as needed, in copies of its folder.
 
     ``program`` is Helm, ``version`` that of Kubernetes, "" for the default of Helm. ``known`` are the charts that it may depend on, and
-    ``extra`` are values that override all others.
+    ``extra`` are values that override all others, and ``without`` are templates that copies lack, by their paths in the chart.
     """
 
     runner: ProgramRunner
@@ -223,10 +223,17 @@ class ChartRendering:
     chart: Chart
     version: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
 
     def copy(self, target: str) -> Callable[[str], str]:
-        """Copy the chart into a folder, and return a function that maps a file of the copy to its original."""
-        return self.known.copy(self.chart.folder, target).origin
+        """Copy the chart into a folder, and return a function that maps a file of the copy to its original.
+
+        Raises OSError and RenderError.
+        """
+        copy = self.known.copy(self.chart.folder, target)
+        for each in self.without:
+            os.unlink(os.path.join(target, *each.split("/")))
+        return copy.origin
 
     def with_defaults(self) -> ChartRendering:
         """Return the rendering of the chart with its default values."""

@@ -1,0 +1,187 @@
+"""Charts that refuse their default values, rendered with values that their errors and templates name, or without the template that fails.
+
+A chart may require an address or a password with `fail` or `required`. What it does with placement values can be seen with any address.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted, summarize_names
+from afflint.rendering.chart_probes import PROBE_VALUES
+from afflint.rendering.chart_trials import parts_of, set_value
+from afflint.rendering.given_values import merged
+from afflint.rendering.helm import ChartRendering
+from afflint.rendering.line_marks import read_template, templates_of
+from afflint.rendering.programs import RenderError
+from afflint.rendering.roots import chart_data
+from afflint.rendering.template_conditions import (
+    WORD,
+    GuardedPiece,
+    Setting,
+    expressions_in,
+    filled,
+    guarded_pieces,
+    settings_for,
+    values_in,
+)
+from afflint.source.sources import VALUES
+from afflint.source.temporary_folders import temporary_folder
+from afflint.yaml.document import map_at, value_at_path
+from afflint.yaml.go_syntax import Statement, Text
+
+_MOST_RENDERS = 10
+_SHORTEST_TEXT = 10
+_NOTES = "templates/NOTES.txt"
+_NIL = re.compile(r"<\$?\.Values\.([\w.]+)[^>]*>: nil pointer")
+_BLAMED = re.compile(r"(?:error at \(|template: )[^/\s:()]+/([^\s:()]+):(\d+)")
+_NAMED = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+_FORMATTED = re.compile(r"%[-+#]?\w")
+_OF_GUESS = re.compile(r"can't evaluate field|wrong type|range can't iterate|incompatible types|error converting")
+"""Errors about the shape of a value, which may be that of a guess."""
+
+
+class AcceptedChart(NamedTuple):
+    """A chart with further values that it accepts, its output, and these values in words."""
+
+    rendering: ChartRendering
+    output: bytes
+    condition: str
+
+
+def accepted(rendering: ChartRendering, reason: str) -> AcceptedChart | None:
+    """Return a chart with values that it accepts; None if none are found. ``reason`` is the error of Helm with its own values."""
+    state = _RenderAttempt(reason)
+    templates = _Templates(rendering.chart.folder)
+    seen, tried = {reason}, set[str]()
+    for _ in range(_MOST_RENDERS):
+        attempt = next((each for each in templates.attempts_after(state) if repr(each) not in tried), None)
+        if attempt is None:
+            return None
+        tried.add(repr(attempt))
+        changed = replace(rendering, extra=attempt.values, without=frozenset(attempt.without))
+        try:
+            with temporary_folder() as folder:
+                top = os.path.join(folder, "chart")
+                changed.copy(top)
+                return AcceptedChart(changed, changed.render(top), attempt.condition)
+        except RenderError as error:
+            if error.reason not in seen and not _OF_GUESS.search(error.reason):
+                state = replace(attempt, reason=error.reason)
+            seen.add(error.reason)
+        except OSError:
+            return None
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _RenderAttempt:
+    """What a chart is rendered with and without, and the error of Helm if it is known."""
+
+    reason: str
+    settings: tuple[Setting, ...] = ()
+    without: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for path, value in self.settings:
+            set_value(values, path, value)
+        return values
+
+    @property
+    def condition(self) -> str:
+        names = [*dict.fromkeys(quoted(".".join(path)) for path, _ in self.settings)]
+        return f"{summarize_names(names)} {'is' if len(names) == 1 else 'are'} set" if names else ""
+
+
+class _Templates:
+    """The templates of a chart and its unpacked subcharts, with the conditions in them."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._parts = [(prefix, part, chart_data(part, VALUES)) for prefix, part in parts_of(folder)]
+        self._pieces = {part: [*_pieces_in(part)] for _, part, _ in self._parts}
+
+    def attempts_after(self, state: _RenderAttempt) -> Iterator[_RenderAttempt]:
+        """Yield what to try after an error: each of the values that may be its cause, then without the template."""
+        for settings in self._causes(state):
+            if any(each not in state.settings for each in settings):
+                yield replace(state, settings=(*state.settings, *settings))
+            lists = [(path, [{"name": WORD}]) for path, value in settings if value == [WORD]]
+            if lists:
+                yield replace(state, settings=(*state.settings, *lists))
+        # A chart chooses what its errors name.
+        names = [_NOTES, *(os.path.relpath(each, self._folder).replace(os.sep, "/") for each in templates_of(self._folder))]
+        for name, _ in _BLAMED.findall(state.reason):
+            if name in names and name not in state.without:
+                yield replace(state, without=(*state.without, name))
+
+    def _causes(self, state: _RenderAttempt) -> Iterator[list[Setting]]:
+        for prefix, part, declared in self._parts:
+            above = merged(self._parts[0][2], state.values) if prefix else state.values
+            data = merged(declared, map_at(above, *prefix))
+            causes = (*self._refusals(part, data, state.reason), *_named(data, state.reason), *self._blamed(part, data, state.reason))
+            for settings in causes:
+                # Those are never words.
+                if all(PROBE_VALUES.keys().isdisjoint(path) for path, _ in settings):
+                    yield [((*prefix, *path), value) for path, value in settings]
+
+    def _refusals(self, part: str, data: dict[str, Any], reason: str) -> Iterator[list[Setting]]:
+        """Yield what keeps a template from printing what is in an error: the required value, or that a condition around does not apply."""
+        for _, (piece, guards) in self._pieces[part]:
+            if not any(_is_in(each, reason) for each in _messages(piece)):
+                continue
+            if not isinstance(piece, Text):
+                required = [each[2][-1] for each in expressions_in(piece.expression) if each[:2] == ("call", "required") and each[2]]
+                yield from (found for each in required if (found := settings_for(each, data, wanted=True)))
+            yield from (found for each in reversed(guards) if (found := settings_for(each.condition, data, wanted=not each.wanted)))
+
+    def _blamed(self, part: str, data: dict[str, Any], reason: str) -> Iterator[list[Setting]]:
+        """Yield the values that are empty and that the lines read that an error names."""
+        lines = {(os.path.join(self._folder, *name.split("/")), int(line)) for name, line in _BLAMED.findall(reason)}
+        for file, (piece, _) in self._pieces[part]:
+            if not isinstance(piece, Text) and (file, piece.line) in lines:
+                for path in values_in(piece.expression):
+                    if not value_at_path(data, *path):
+                        yield [(path, filled(path, data))]
+
+
+def _pieces_in(part: str) -> Iterator[tuple[str, GuardedPiece]]:
+    """Yield the pieces of the templates of a chart, without those of its subcharts, with their files."""
+    for file in templates_of(part):
+        if os.path.relpath(file, part).startswith("templates"):
+            yield from ((file, each) for each in guarded_pieces(read_template(file) or ""))
+
+
+def _messages(piece: Text | Statement) -> Iterator[str]:
+    """Yield the parts of messages that a piece of a template may have: its text, or what it fails with."""
+    if isinstance(piece, Text):
+        yield piece.text
+        return
+    inside = [*expressions_in(piece.expression)]
+    if any(each[0] == "call" and each[1] in ("fail", "required") for each in inside):
+        for each in inside:
+            if each[0] == "value" and type(each[1]) is str:
+                yield from _FORMATTED.split(each[1])
+
+
+def _is_in(message: str, reason: str) -> bool:
+    text = " ".join(message.split())
+    return len(text) >= _SHORTEST_TEXT and text in reason
+
+
+def _named(data: dict[str, Any], reason: str) -> Iterator[list[Setting]]:
+    """Yield the values that an error names: as nil, by their path, or, if they are empty, by their name."""
+    for chain in _NIL.findall(reason):
+        path = tuple(chain.split("."))
+        yield [(path, filled(path, data))]
+    for word in dict.fromkeys(_NAMED.findall(_BLAMED.sub("", reason))):
+        path = tuple(word.removeprefix("Values.").split("."))
+        if path[0] in data and not value_at_path(data, *path):
+            yield [(path, filled(path, data))]
