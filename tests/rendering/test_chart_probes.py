@@ -356,3 +356,146 @@ def test_a_value_that_loses_all_its_fields(checking: Checking) -> None:
 def test_a_field_that_is_rendered_twice(checking: Checking) -> None:
     chart(GOOD + "      {{- with .Values.affinity }}\n      affinity: {{- toYaml . | nindent 8 }}\n      {{- end }}\n")
     assert found(checking) == ["templates/web.yaml:22 if `affinity` is set, kubectl rejects this Deployment: it has `affinity` twice"]
+
+
+# Several entries, and texts that YAML reads as other types.
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("tolerations", "      tolerations:\n      {{ toYaml . | indent 6 }}\n"),
+        ("topologySpreadConstraints", "      topologySpreadConstraints:\n      {{ toYaml . | indent 6 }}\n"),
+        ("affinity", "      affinity:\n        {{ toYaml . | indent 8 }}\n"),
+        ("nodeSelector", "      nodeSelector:\n        {{ toYaml . | indent 8 }}\n"),
+    ],
+)
+def test_a_value_behind_the_indentation_of_the_template(checking: Checking, name: str, lines: str) -> None:
+    """The first line is indented twice, which breaks only with more than one entry."""
+    chart(f"      {{{{- with .Values.{name} }}}}\n{lines}      {{{{- end }}}}\n", f"{name}: {'{}' if name in VALUES else '[]'}\n")
+    (message,) = found(checking)
+    assert f"if `{name}` is set, Helm cannot render the chart: it is invalid YAML (" in message
+
+
+def test_values_without_quotes(checking: Checking) -> None:
+    template = (
+        "      nodeSelector:\n        {{- range $key, $value := .Values.nodeSelector }}\n        {{ $key }}: VALUE\n        {{- end }}\n"
+    )
+    chart(template.replace("VALUE", "{{ $value }}"), "nodeSelector: {}\n")
+    words = "the API server rejects this Deployment: a value of `nodeSelector` has no quotes, so `true` is not a string"
+    assert found(checking) == [set_value(FIRST + 2, "nodeSelector", words)]
+    chart(template.replace("VALUE", "{{ $value | quote }}"), "nodeSelector: {}\n")
+    assert found(checking) == []
+
+
+def test_a_toleration_without_quotes(checking: Checking) -> None:
+    item = "      - key: {{ .key }}\n        operator: {{ .operator }}\n        value: {{ .value }}\n"
+    chart(f"      tolerations:\n      {{{{- range .Values.tolerations }}}}\n{item}      {{{{- end }}}}\n", "tolerations: []\n")
+    assert found(checking) == [set_value(FIRST + 4, "tolerations", "the API server rejects this Deployment: `value` must be a string")]
+
+
+# As Go prints a value.
+
+
+def test_a_value_as_go_prints_it(checking: Checking) -> None:
+    args = '          args: ["-node-selector={{ .Values.nodeSelector }}", "-tolerations={{ .Values.tolerations }}"]\n'
+    chart(args, "nodeSelector: {}\ntolerations: []\n")
+    assert found(checking)[0] == set_value(FIRST, "nodeSelector", "it is printed as `map[…]` in `spec.template.spec.containers[0].args[0]`")
+    chart(args.replace("}}", '| toJson | quote | trimAll `"` }}'), "nodeSelector: {}\ntolerations: []\n")
+    assert found(checking) == []
+
+
+def test_a_value_as_go_prints_it_in_a_config_map(checking: Checking) -> None:
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  config: |\n    affinity: {{ .Values.affinity }}\n"
+    chart(GOOD, more={"templates/config.yaml": config})
+    assert found(checking) == ["templates/config.yaml:5 if `affinity` is set, it is printed as `map[…]` in `data.config`"]
+
+
+def test_an_annotation_that_shows_whether_a_value_has_changed(checking: Checking) -> None:
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n  annotations: {values: '{{ .Values.affinity }}'}\n"
+    chart(GOOD, more={"templates/config.yaml": config})
+    assert found(checking) == []
+
+
+def test_a_text_that_the_chart_prints(checking: Checking) -> None:
+    chart('          args: ["-node-selector={{ .Values.nodeSelector }}"]\n', "nodeSelector:  # such as disk=ssd\n")
+    assert found(checking) == []
+
+
+def test_a_text_that_the_chart_documents_as_yaml(checking: Checking) -> None:
+    values = "# Labels of nodes:\n#\n# nodeSelector: |\n#   disk: ssd\nnodeSelector: null\n"
+    chart("            args:\n            - -node-selector={{ .Values.nodeSelector }}\n".replace("    ", "  ", 1), values)
+    (message,) = found(checking)
+    assert message == set_value(FIRST + 1, "nodeSelector", "its content becomes an unknown field of the Deployment")
+    chart(
+        "      {{- if .Values.nodeSelector }}\n      nodeSelector:\n        {{- .Values.nodeSelector | nindent 8 }}\n      {{- end }}\n",
+        values,
+    )
+    assert found(checking) == []
+
+
+# Labels and annotations of pods.
+
+LABELLED = HEAD.replace("metadata: {labels: {app: web}}", "metadata:\n      labels:\n        app: web\nLABELS")
+PRINTED = "        {{- with .Values.podLabels }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n"
+
+
+def labelled(lines: str, values: str = "podLabels: {}\n") -> None:
+    chart("", values, {"templates/web.yaml": LABELLED.replace("LABELS\n", lines)})
+
+
+def test_labels_that_reach_the_pods(checking: Checking) -> None:
+    labelled(PRINTED)
+    assert found(checking) == []
+
+
+@pytest.mark.parametrize(
+    ("indentation", "words"),
+    [
+        (12, "Helm cannot render the chart: it is invalid YAML (mapping values are not allowed in this context)"),
+        (6, "its content becomes an unknown field of the metadata"),
+    ],
+)
+def test_labels_at_another_indentation(checking: Checking, indentation: int, words: str) -> None:
+    labelled(PRINTED.replace("nindent 8", f"nindent {indentation}"))
+    assert [each.partition(" ")[2] for each in found(checking)] == [f"if `podLabels` is set, {words}"]
+
+
+def test_labels_without_quotes(checking: Checking) -> None:
+    labelled(
+        "        {{- range $key, $value := .Values.labels }}\n        {{ $key }}: {{ $value | toString }}\n        {{- end }}\n",
+        "image: web:1\nlabels: {}\n",
+    )
+    words = "the API server rejects this Deployment: a value of `labels` has no quotes, so `true` is not a string"
+    assert found(checking) == [f"templates/web.yaml:11 if `labels` is set, {words}"]
+
+
+def test_annotations_that_are_rendered_twice(checking: Checking) -> None:
+    first = "      {{- with .Values.podAnnotations }}\n      annotations: {{- toYaml . | nindent 8 }}\n      {{- end }}\n"
+    labelled(first + "      annotations: {a: b}\n", "podAnnotations: {}\n")
+    (message,) = found(checking)
+    assert message.endswith("if `podAnnotations` is set, kubectl rejects this Deployment: it has `annotations` twice")
+
+
+def test_labels_of_other_objects(checking: Checking) -> None:
+    """Only the labels of pods decide where pods run."""
+    service = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n"
+    service += "  {{- with .Values.service.labels }}\n  {{- toYaml . | nindent 2 }}\n  {{- end }}\n"
+    chart(GOOD, f"{VALUES}service: {{image: a, labels: {{}}}}\n", {"templates/service.yaml": service})
+    assert found(checking) == []
+
+
+def test_labels_that_no_template_reads(checking: Checking) -> None:
+    """They are not placement values."""
+    chart(GOOD, f"{VALUES}podLabels: {{}}\n")
+    assert found(checking) == []
+
+
+def test_a_value_that_the_chart_rejects_by_its_name(checking: Checking) -> None:
+    """The others are rendered without it, at once."""
+    chart(
+        '{{- if .Values.affinity }}{{ fail "`affinity` is deprecated" }}{{ end }}\n'
+        + GOOD.replace("toYaml . | nindent 8", "toYaml $.Values | nindent 8", 1)
+    )
+    (message,) = found(checking)
+    assert "if `nodeSelector` is set" in message

@@ -15,10 +15,20 @@ from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted
 from afflint.kube.types import Mismatch
 from afflint.manifests.manifest import Manifest, Workload
-from afflint.manifests.reader import manifests_in
-from afflint.rendering.chart_probes import PROBE_VALUES, BrokenProbe, ChartBaseline, ChartProbes, Probe, ProbedOutput, probes_in
+from afflint.manifests.reader import manifests_in, objects_in
+from afflint.rendering.chart_probes import (
+    LABELS,
+    PROBE_VALUES,
+    REJECTED,
+    BrokenProbe,
+    ChartBaseline,
+    ChartProbes,
+    Probe,
+    ProbedOutput,
+    probes_in,
+)
 from afflint.rendering.kustomize_origins import identity_of
-from afflint.rendering.source_documents import value_at
+from afflint.rendering.source_documents import leaves, value_at
 from afflint.yaml.document import Document
 
 _ROOTS = "Values|Chart|Release|Template|Capabilities|Files"
@@ -29,8 +39,6 @@ _FAULTS = re.compile(
 )
 """Errors of Helm that are mistakes of the chart. Others may be reported by the chart on purpose, or be about the shape of a value."""
 _TEXT_EXPECTED = re.compile(r"wrong type for value; expected string; got (?:map|\[\])")
-_REJECTED = "execution error at ("
-"""The beginning of what `fail` and `required` report."""
 _OF_DEPENDENCY = re.compile(r"template: [^/\s]+/charts/")
 _STRINGS = tuple(name for name, value in PROBE_VALUES.items() if type(value("")) is str)
 
@@ -56,7 +64,8 @@ def misrendered_chart_value(chart: ChartProbes, target: Target) -> Iterator[Char
             if probes_in(document.text()):
                 yield from _misplaced(output, document, target)
     for broken in chart.broken:
-        yield from _broken(broken)
+        if broken.probe.name not in LABELS or chart.is_about_pods(broken.reason):
+            yield from _broken(broken)
     for stray in chart.stray:
         words = f"{quoted(stray.added)} is added to {quoted(field_of(stray.path))}"
         yield ChartMatch(stray.probe, _message(stray.probe, stray.output.baseline, words), path=stray.path)
@@ -65,15 +74,23 @@ def misrendered_chart_value(chart: ChartProbes, target: Target) -> Iterator[Char
 def _misplaced(output: ProbedOutput, document: Document, target: Target) -> Iterator[ChartMatch]:
     """Yield the values that are in the wrong place of a document, each once."""
     reported: set[int] = set()
-    found = (*_rejected(output, document, target), *_elsewhere(output, document), *_unread(output, document), *_twice(output, document))
-    for probe, manifest, path, words in found:
+    lost = [*_unread(output, document)]
+    found = (
+        *_rejected(output, document, target),
+        *_elsewhere(output, document),
+        *lost,
+        *_twice(output, document),
+        *_printed(output, document),
+    )
+    for probe, ref, path, words in found:
         if probe.number not in reported:
             reported.add(probe.number)
-            severity: Severity | None = "warning" if manifest.kind.root is None else None  # Another version may have the field.
-            yield ChartMatch(probe, _message(probe, output.baseline, words), output, document.index, path, manifest.ref, severity=severity)
+            # Another version of the custom resource may have the field.
+            severity: Severity | None = "warning" if (probe, ref, path, words) in lost else None
+            yield ChartMatch(probe, _message(probe, output.baseline, words), output, document.index, path, ref, severity=severity)
 
 
-_Misplacement = tuple[Probe, Manifest, Path, str]
+_Misplacement = tuple[Probe, ObjectRef, Path, str]
 """A probe, its object, the path of the mistake there, and what happens."""
 
 
@@ -85,8 +102,9 @@ def _rejected(output: ProbedOutput, document: Document, target: Target) -> Itera
             plain = (output.baseline.documents or {}).values()
             known = {(each.ref, path) for document in plain for each, path, _ in _mismatches(document, target)}
         probe = _cause(output, manifest, mismatch) if (manifest.ref, path) not in known else None
-        if probe is not None and not _holds_fields(probe, manifest, path):
-            yield probe, manifest, path, _words(mismatch, manifest)
+        is_of_pods = probe is not None and (probe.name not in LABELS or isinstance(manifest, Workload))
+        if probe is not None and is_of_pods and not _holds_fields(probe, manifest, path):
+            yield probe, manifest.ref, path, _words(mismatch, manifest)
 
 
 def _holds_fields(probe: Probe, manifest: Manifest, path: Path) -> bool:
@@ -107,11 +125,11 @@ def _cause(output: ProbedOutput, manifest: Manifest, mismatch: Mismatch) -> Prob
     if inside:
         return next((output.probes[number] for number in sorted(inside) if number in output.probes), None)
     beside = probes_in(str(value_at(manifest.data, path[len(manifest.base) : -1])))
-    found = next((each for number in sorted(beside) if (each := output.probes[number]).name in path), None)
+    found = next((each for number in sorted(beside) if (each := output.probes[number]).rendered_as in path), None)
     if found is not None:
         return found
     # Nothing of the value is left, as if `fromJson` is given a list.
-    lost = [each for each in output.probes.values() if each.name == path[-1] and each.number not in output.shown]
+    lost = [each for each in output.probes.values() if each.rendered_as == path[-1] and each.number not in output.shown]
     return min(lost, key=lambda each: len(each.path), default=None)
 
 
@@ -122,13 +140,34 @@ def _elsewhere(output: ProbedOutput, document: Document) -> Iterator[_Misplaceme
             continue
         for number in sorted(probes_in(str(manifest.data)) & output.probes.keys()):
             probe = output.probes[number]
-            for path in _paths_of(probe.value, manifest.data, manifest.base):
+            # Labels and annotations are also those of the workload and of selectors.
+            for path in () if probe.name in LABELS else _paths_of(probe.value, manifest.data, manifest.base):
                 if path == (*manifest.pod_path, probe.name):
                     continue
                 if path[-1] == probe.name and "metadata" not in path:
-                    yield probe, manifest, path, f"{quoted(probe.name)} becomes an unknown field of {quoted(field_of(path[:-1]))}"
+                    yield probe, manifest.ref, path, f"{quoted(probe.name)} becomes an unknown field of {quoted(field_of(path[:-1]))}"
                 elif path[:-1] == manifest.pod_path and path[-1] in _STRINGS:
-                    yield probe, manifest, path, f"it becomes {quoted(path[-1])} of this {manifest.kind.name}"
+                    yield probe, manifest.ref, path, f"it becomes {quoted(path[-1])} of this {manifest.kind.name}"
+
+
+def _printed(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]:
+    """Yield the values that the chart prints as Go does. Annotations are left out: they may only show that a value has changed."""
+    if b"map[" not in output.data:
+        return
+    for data, base in objects_in(document):
+        for path, text in leaves(data, base):
+            for number in sorted(probes_in(text)) if type(text) is str and "map[" in text and "annotations" not in path else ():
+                probe = output.probes.get(number)
+                if probe is not None and _as_go_prints(probe.value) in text:
+                    ref = ObjectRef(*(each or None for each in identity_of(data)))
+                    yield probe, ref, path, f"it is printed as {quoted('map[…]')} in {quoted(field_of(path))}"
+
+
+def _as_go_prints(value: Any) -> str:
+    """Return what `{{ . }}` prints for a value. From printValue of the package fmt of Go."""
+    if type(value) is dict:
+        return f"map[{' '.join(f'{key}:{_as_go_prints(value[key])}' for key in sorted(value))}]"
+    return f"[{' '.join(map(_as_go_prints, value))}]" if type(value) is list else str(value)
 
 
 def _unread(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]:
@@ -137,7 +176,7 @@ def _unread(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]
         for match in unreachable_constraint(manifest) if isinstance(manifest, Workload) else ():
             inside = probes_in(str(value_at(document.data, match.path))) & output.probes.keys()
             for number in sorted(inside):
-                yield output.probes[number], manifest, match.path, match.message
+                yield output.probes[number], manifest.ref, match.path, match.message
 
 
 def _twice(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]:
@@ -150,12 +189,14 @@ def _twice(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]:
         for repeated in document.duplicates:
             if repeated.path[: len(manifest.base)] != manifest.base or (identity_of(document.data), repeated.path) in known:
                 continue
-            inside = probes_in(str(value_at(document.data, repeated.path))) & output.probes.keys()
-            probe = next((each for number in sorted(inside) if (each := output.probes[number]).name == repeated.path[-1]), None)
+            # A second key of the same name hides labels that were rendered.
+            inside = probes_in(str(value_at(document.data, repeated.path))) or output.hidden_in(document)
+            known_inside = (output.probes[number] for number in sorted(inside & output.probes.keys()))
+            probe = next((each for each in known_inside if each.rendered_as == repeated.path[-1]), None)
             # Otherwise another value is rendered as this field, which is a mistake of its own.
-            if probe is not None and probe.is_twice_in(document.text()):
-                words = f"kubectl rejects this {manifest.kind.name}: it has {quoted(probe.name)} twice"
-                yield probe, manifest, repeated.path, words
+            if probe is not None and (probe.name in LABELS or probe.is_twice_in(document.text())):
+                words = f"kubectl rejects this {manifest.kind.name}: it has {quoted(probe.rendered_as)} twice"
+                yield probe, manifest.ref, repeated.path, words
 
 
 def _paths_of(value: Any, data: Any, path: Path) -> Iterator[Path]:
@@ -195,6 +236,8 @@ def _words(mismatch: Mismatch, manifest: Manifest) -> str:
     """Return what happens to a value, without the content of the probe."""
     steps = [each for each in mismatch.path if type(each) is str and not probes_in(each)]
     name = quoted(steps[-1] if steps else "")
+    if mismatch.struct is None and type(mismatch.value) in (bool, int) and probes_in(str(mismatch.path[-1])):
+        return f"the API server rejects this {manifest.kind.name}: a value of {name} has no quotes, so {quoted('true')} is not a string"
     if mismatch.struct is None:
         return f"the API server rejects this {manifest.kind.name}: {name} must be {mismatch.expected}"
     if probes_in(str(mismatch.path[-1])):
@@ -207,7 +250,7 @@ def _broken(broken: BrokenProbe) -> Iterator[ChartMatch]:
     text, path = broken.probe.declared or (None, ())
     # A default that is a map or a list says that the value is one.
     is_own = text is not None and value_at(text.data, path) is not None and _OF_DEPENDENCY.search(broken.reason) is None
-    if _REJECTED in broken.reason:
+    if REJECTED in broken.reason:
         return
     if (is_own and _TEXT_EXPECTED.search(broken.reason)) or _FAULTS.search(broken.reason):
         message = _message(broken.probe, broken.baseline, f"Helm cannot render the chart: {_error(broken.reason)}")

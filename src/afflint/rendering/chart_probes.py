@@ -13,11 +13,12 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
-from afflint.rendering.chart_trials import ChartTrials, TrialOutput, entries, parts_of, set_value
+from afflint.rendering.chart_trials import ChartTrials, TrialOutput, entries, may_create_pods, parts_of, set_value
 from afflint.rendering.helm_origins import ChartSourceMap, line_place
 from afflint.rendering.kustomize_origins import identity_of
 from afflint.rendering.line_marks import read_template, templates_of
@@ -25,31 +26,60 @@ from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace, SourceText, SourceTexts, documents_of, leaves, value_at
 from afflint.rendering.template_reads import TemplateReads
 from afflint.source.sources import VALUES
-from afflint.yaml.document import Document, value_at_path
+from afflint.yaml.document import Document, map_at, value_at_path
+from afflint.yaml.emitter import Style, block
 
 _MARKER = "afflint-probe-"
 _MARKERS = re.compile(rf"{_MARKER}(\d{{4}})")
 _MOST_PROBES = 400
 _SWITCH = "enabled"
 _STRAY = re.compile(r"[\]\[(){}<>,;:'\"`]+")
+_CHAINS = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+REJECTED = "execution error at ("
+"""The beginning of what `fail` and `required` report."""
 _BLAMED = re.compile(r"(?:error on|template:) [^/\s]+/([^\s:]+)(?::(\d+))?")
 
 
+def _labels(marker: str) -> Any:
+    # Two entries, because the first one may be indented right by chance. Without quotes, the API server reads other types.
+    return {marker: "true", f"{marker}-b": "1"}
+
+
 def _affinity(marker: str) -> Any:
-    term = {"matchExpressions": [{"key": marker, "operator": "Exists"}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    term = {"matchExpressions": [{"key": marker, "operator": "In", "values": ["true", "1"]}]}
+    pods = {"weight": 1, "podAffinityTerm": {"labelSelector": {"matchLabels": {marker: "true"}}, "topologyKey": marker}}
+    return {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}},
+        "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [pods]},
+    }
+
+
+def _tolerations(marker: str) -> Any:
+    return [{"key": marker, "operator": "Equal", "value": "true", "effect": "NoSchedule"}, {"key": f"{marker}-b", "operator": "Exists"}]
+
+
+def _spread_constraints(marker: str) -> Any:
+    return [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway"} for key in (marker, f"{marker}-b")]
 
 
 PROBE_VALUES: Mapping[str, Callable[[str], Any]] = {
-    "nodeSelector": lambda marker: {marker: "x", f"{marker}-b": "x"},
+    "nodeSelector": _labels,
     "affinity": _affinity,
-    "tolerations": lambda marker: [{"key": marker, "operator": "Exists"}],
-    "topologySpreadConstraints": lambda marker: [{"maxSkew": 1, "topologyKey": marker, "whenUnsatisfiable": "ScheduleAnyway"}],
+    "tolerations": _tolerations,
+    "topologySpreadConstraints": _spread_constraints,
     "priorityClassName": lambda marker: marker,
     "runtimeClassName": lambda marker: marker,
     "schedulerName": lambda marker: marker,
 }
 """Valid values for the names of placement values, each with a marker in it."""
+_OF_PODS: Mapping[str, str] = {"podLabels": "labels", "podAnnotations": "annotations"}
+_OF_COMPONENTS: Mapping[str, str] = {each: each.removeprefix("common").lower() for each in ("labels", "annotations", "commonLabels")}
+LABELS: Mapping[str, str] = {**_OF_PODS, **_OF_COMPONENTS}
+"""The names of values with labels and annotations of pods, with the fields that they become."""
+_NEXT_TO_LABELS = frozenset((*PROBE_VALUES, "image", "resources"))
+"""Names beside which `labels` and `annotations` are probably those of pods."""
+_IN_NO_VALUE = PROBE_VALUES.keys() | LABELS.keys()
+"""Names of maps whose content is not a value of the chart."""
 _STRINGS = frozenset(name for name, value in PROBE_VALUES.items() if type(value("")) is str)
 _READ = re.compile(rf"\.Values((?:\.\w+)*\.(?:{'|'.join(PROBE_VALUES)}))(?![\w.])")
 
@@ -85,11 +115,18 @@ class Probe:
     """The values file of the chart that declares it, and its path there; None if only templates name it."""
     in_list: ListItem | None = None
     """The list of the default values that contains it, if it is in an item of a list."""
+    is_text: bool = False
+    """Whether the chart documents it as YAML in a string."""
 
     @property
     def name(self) -> str:
         """The name of the value, such as `nodeSelector`."""
         return self.path[-1]
+
+    @property
+    def rendered_as(self) -> str:
+        """The name of the field that the value becomes."""
+        return LABELS.get(self.name, self.name)
 
     @property
     def declared_at(self) -> SourcePlace | None:
@@ -108,7 +145,12 @@ class Probe:
     @property
     def value(self) -> Any:
         """A valid value with the marker."""
-        return PROBE_VALUES[self.name](self._marker)
+        return _labels(self._marker) if self.name in LABELS else PROBE_VALUES[self.name](self._marker)
+
+    @property
+    def given(self) -> Any:
+        """What the value is set to: itself, or YAML with it."""
+        return "\n".join((*block(self.value, Style()), "")) if self.is_text else self.value
 
     @property
     def _marker(self) -> str:
@@ -156,6 +198,11 @@ class ProbedOutput:
     def shown(self) -> frozenset[int]:
         """The numbers of the probes that are somewhere in the output."""
         return probes_in(self.data.decode("utf-8", "replace"))
+
+    @staticmethod
+    def hidden_in(document: Document) -> frozenset[int]:
+        """Return the numbers of the probes that a second key of the same name hides in a document."""
+        return probes_in(document.text()) - probes_in(str(document.data)) if document.duplicates else frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +283,10 @@ class ChartProbes:
         try:
             rendered = self._rendered(probes, baseline)
         except RenderError as error:
+            named = self._named_in(error.reason, probes)
+            if named:  # The chart rejects these, so no mistake is in the others as far as this shows.
+                self.broken += [BrokenProbe(each, error.reason, baseline) for each in named]
+                return self._explore([each for each in probes if each not in named], baseline)
             if baseline.documents is None:
                 return False
             if len(probes) > 1:
@@ -247,12 +298,17 @@ class ChartProbes:
         if rendered is not None:
             self.outputs.append(rendered)
             # A second key of the same name hides a value that was rendered.
-            repeating = [each for each in rendered.documents.values() if each.duplicates and len(probes) > 1]
-            hidden = {number for each in repeating for number in probes_in(each.text()) - probes_in(str(each.data))}
+            hidden = {number for each in rendered.documents.values() if len(probes) > 1 for number in rendered.hidden_in(each)}
             for each in probes:
                 if each.number in hidden:
                     self._explore((each,), baseline)
         return True
+
+    @staticmethod
+    def _named_in(reason: str, probes: Sequence[Probe]) -> list[Probe]:
+        """Return the probes whose values a chart rejects by their names, as in "`nodeSelector` is deprecated"; none for another error."""
+        words = {each.removeprefix("Values.") for each in _CHAINS.findall(reason)} if REJECTED in reason else set()
+        return [each for each in probes if ".".join(each.path) in words]
 
     def _find_stray(self, output: ProbedOutput, probes: Sequence[Probe]) -> None:
         """Find the probes that add text to other values of an output, by rendering each half of them by itself."""
@@ -273,22 +329,31 @@ class ChartProbes:
         values = deepcopy(dict(baseline.values))
         for probe in probes:
             if probe.in_list is None:
-                set_value(values, probe.path, probe.value)
+                set_value(values, probe.path, probe.given)
             else:
-                probe.in_list.fill(values, probe.value)
+                probe.in_list.fill(values, probe.given)
         output = self.trials.rendered(values)
         if output is None:
             return None
         return ProbedOutput(baseline, output.data, documents_of(output.data), {each.number: each for each in probes}, output.source_map)
+
+    def is_about_pods(self, reason: str) -> bool:
+        """Return whether an error of Helm names a template that may create pods."""
+        file, _ = self._blamed(reason)
+        return file in templates_of(self.trials.folder) and may_create_pods(file)
+
+    def _blamed(self, reason: str) -> tuple[str, str]:
+        """Return the last file that an error of Helm names, with the line, if any."""
+        blamed = _BLAMED.findall(reason)
+        name, line = blamed[-1] if blamed else ("", "")
+        return os.path.join(self.trials.folder, *name.split("/")), line
 
     def place_of(self, probe: Probe, reason: str) -> SourcePlace:
         """Return the line of a template that reads the value of a probe, or else its key in the values file.
 
         ``reason`` is the error of Helm with the probe, which may name the template.
         """
-        blamed = _BLAMED.findall(reason)
-        name, line = blamed[-1] if blamed else ("", "")
-        first = os.path.join(self.trials.folder, *name.split("/"))
+        first, line = self._blamed(reason)
         if line and first in templates_of(self.trials.folder):  # A chart chooses what its errors name.
             return line_place(first, int(line))
         read = TemplateReads(self.trials.folder).line_of(probe.path, first)
@@ -335,11 +400,12 @@ def _probes_of(folder: str, texts: SourceTexts) -> Iterator[Probe]:
     reads: TemplateReads | None = None
     for number, (path, place) in enumerate(list(found.items())[:_MOST_PROBES]):
         # Only a default that is a map or a list shows that the chart does not expect text.
-        if path[-1] not in _STRINGS and (place is None or value_at(place[0].data, place[1]) is None):
+        is_text = place is not None and _is_documented_text(*place)
+        if path[-1] not in _STRINGS and not is_text and (place is None or value_at(place[0].data, place[1]) is None):
             reads = reads or TemplateReads(folder)
             if reads.prints(path):
                 continue
-        yield Probe(number, path, place)
+        yield Probe(number, path, place, is_text=is_text)
     for number, (item, place) in enumerate(in_lists[: max(_MOST_PROBES - len(found), 0)], len(found)):
         yield Probe(number, tuple(str(step) for step in (*item.path, *item.inside)), place, item)
 
@@ -356,9 +422,20 @@ def _in_lists(text: SourceText) -> Iterator[tuple[ListItem, tuple[SourceText, Pa
 def _empty_values(data: Any) -> Iterator[tuple[str, ...]]:
     """Yield the paths of placement values that are empty. An empty string is only empty for a value that is a string."""
     for path, value in entries(data):
-        is_empty = value is None or value in ({}, []) or (value == "" and path[-1] in _STRINGS)
-        if is_empty and path[-1] in PROBE_VALUES and PROBE_VALUES.keys().isdisjoint(path[:-1]):
+        name = path[-1]
+        is_empty = value is None or value == {} or (value == [] and name in PROBE_VALUES) or (value == "" and name in _STRINGS)
+        is_label = name in _OF_PODS or (name in _OF_COMPONENTS and not _NEXT_TO_LABELS.isdisjoint(map_at(data, *path[:-1])))
+        if is_empty and (name in PROBE_VALUES or is_label) and _IN_NO_VALUE.isdisjoint(path[:-1]):
             yield path
+
+
+def _is_documented_text(text: SourceText, path: Path) -> bool:
+    """Return whether the comment above a value that is null says that it is YAML in a string."""
+    if value_at(text.data, path) is not None:
+        return False
+    lines = text.document.text().split("\n")[: text.document.locate(path, key=True)[0] - text.document.line - 1]
+    comment = list(takewhile(lambda line: line.lstrip().startswith("#"), reversed(lines)))
+    return any("multi-line string" in line or re.search(rf"#\s*{re.escape(str(path[-1]))}:\s*\|", line) for line in comment)
 
 
 def _read_values(folder: str) -> Iterator[tuple[str, ...]]:
@@ -367,7 +444,7 @@ def _read_values(folder: str) -> Iterator[tuple[str, ...]]:
         text = read_template(file) if os.path.relpath(file, folder).startswith("templates") else None
         for match in _READ.finditer(text or ""):
             path = tuple(match[1][1:].split("."))
-            if PROBE_VALUES.keys().isdisjoint(path[:-1]):
+            if _IN_NO_VALUE.isdisjoint(path[:-1]):
                 yield path
 
 

@@ -63,7 +63,7 @@ class ChartTrials:
         shown = {name for each in outputs for name in _SOURCE.findall(each.decode("utf-8", "replace"))}
         for file in templates_of(self.folder):
             name = os.path.relpath(file, self.folder).replace(os.sep, "/")
-            if name not in shown and _WORKLOAD.search(read_template(file) or ""):
+            if name not in shown and may_create_pods(file):
                 return True
         return False
 
@@ -90,6 +90,11 @@ class ChartTrials:
                 return None
             output = rendering.render(top)
         return TrialOutput(output, lambda: ChartSourceMap(output, rendering, self.texts, own_lines=True))
+
+
+def may_create_pods(file: str) -> bool:
+    """Return whether a template has a kind that creates pods in its text."""
+    return _WORKLOAD.search(read_template(file) or "") is not None
 
 
 def entries(data: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
