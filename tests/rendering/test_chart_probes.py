@@ -237,7 +237,7 @@ def test_a_component_that_is_disabled(checking: Checking) -> None:
     chart("", "web:\n  enabled: false\n  nodeSelector: {}\n", {"templates/web.yaml": template})
     assert found(checking) == [
         set_value(FIRST + 2, "web.nodeSelector", "`nodeSelector` becomes an unknown field of the container").replace(
-            " is set", " is set and all components are enabled"
+            " is set", " is set and `web.enabled` is `true`"
         )
     ]
 
@@ -499,3 +499,65 @@ def test_a_value_that_the_chart_rejects_by_its_name(checking: Checking) -> None:
     )
     (message,) = found(checking)
     assert "if `nodeSelector` is set" in message
+
+
+# Switches of any name, and values that only templates name.
+
+
+def guarded(condition: str, values: str, lines: str = IN_CONTAINER) -> None:
+    """A chart whose only workload is rendered under a condition."""
+    template = f"{{{{- if {condition} }}}}\n{HEAD}{lines}{{{{- end }}}}\n"
+    chart("", "nodeSelector: {}\n" + values, {"templates/web.yaml": template})
+
+
+@pytest.mark.parametrize(
+    ("condition", "values", "words"),
+    [
+        (".Values.components.web", "components: {web: false}\n", "`components.web` is `true`"),
+        ("not .Values.stateful", "stateful: true\n", "`stateful` is `false`"),
+        ("and .Values.a (not .Values.b)", "a: false\nb: true\n", "`a` is `true` and `b` is `false`"),
+        ("or .Values.a .Values.b", "a: false\nb: false\n", "`a` is `true`"),
+        ('eq .Values.mode "deployment"', "mode: daemonset\n", "`mode` is `deployment`"),
+        ('has .Values.mode (list "deployment" "other")', "mode: daemonset\n", None),
+        (".Values.web.replicas", "web: {replicas: 0}\n", "`web.replicas` is `1`"),
+    ],
+)
+def test_a_switch_of_any_name(checking: Checking, condition: str, values: str, words: str | None) -> None:
+    guarded(condition, values)
+    expected = f"if `nodeSelector` is set and {words}, `nodeSelector` becomes an unknown field of the container"
+    assert [each.partition(" ")[2] for each in found(checking)][:1] == ([expected] if words else [])
+
+
+def test_a_switch_in_the_pod_spec(checking: Checking) -> None:
+    """The workload is rendered by default, but the value is behind another switch."""
+    lines = "      {{- if .Values.dedicated }}\n      nodeSelector:\n      {{ toYaml .Values.nodeSelector | indent 8 }}\n      {{- end }}\n"
+    chart(lines, "dedicated: false\nnodeSelector: {}\n")
+    (message,) = found(checking)
+    assert "if `nodeSelector` is set and `dedicated` is `true`, Helm cannot render the chart: it is invalid YAML (" in message
+
+
+def test_two_switches_that_exclude_each_other(checking: Checking) -> None:
+    """Each workload is rendered in one of two renderings."""
+    one = "          {{- with .Values.nodeSelector }}\n          nodeSelector: {{- toYaml . | nindent 12 }}\n          {{- end }}\n"
+    other = f"{{{{- if eq .Values.mode `b` }}}}\n{HEAD}{one.replace('nodeSelector', 'affinity')}{{{{- end }}}}\n"
+    first = f"{{{{- if eq .Values.mode `a` }}}}\n{HEAD}{one}{{{{- end }}}}\n"
+    chart("", VALUES + "mode: c\n", {"templates/web.yaml": first, "templates/other.yaml": other})
+    messages = found(checking)
+    assert any(each.startswith("templates/web.yaml:14 if `nodeSelector` is set and `mode` is `a`") for each in messages)
+    assert any(each.startswith("templates/other.yaml:14 if `affinity` is set and `mode` is `b`") for each in messages)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "{{- with ((.Values.web).deployment).nodeSelector }}",
+        "{{- with .Values.web }}{{- with .deployment.nodeSelector }}",
+        "{{- with (include `web.values` . | fromYaml).nodeSelector }}",
+    ],
+)
+def test_a_value_that_only_templates_read(checking: Checking, read: str) -> None:
+    ends = "      {{- end }}\n" * (2 if "}}{{" in read else 1)
+    chart(f"      {read}\n      nodeSelector:\n      {{{{ toYaml . | indent 8 }}}}\n{ends}", "web: {deployment: {}}\n")
+    write({"chart/templates/_helpers.tpl": "{{- define `web.values` }}{{ toYaml .Values.web.deployment }}{{ end }}\n"})
+    (message,) = found(checking)
+    assert "if `web.deployment.nodeSelector` is set, Helm cannot render the chart: it is invalid YAML (" in message

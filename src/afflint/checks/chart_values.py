@@ -20,6 +20,7 @@ from afflint.rendering.chart_probes import (
     LABELS,
     PROBE_VALUES,
     REJECTED,
+    TEXT_EXPECTED,
     BrokenProbe,
     ChartBaseline,
     ChartProbes,
@@ -38,7 +39,6 @@ _FAULTS = re.compile(
     rf"|can't evaluate field (?:{_ROOTS}) in type|<\.(?:{_ROOTS})\.(\w+)[^>]*>: nil pointer evaluating interface \{{\}}\.\1\b"
 )
 """Errors of Helm that are mistakes of the chart. Others may be reported by the chart on purpose, or be about the shape of a value."""
-_TEXT_EXPECTED = re.compile(r"wrong type for value; expected string; got (?:map|\[\])")
 _OF_DEPENDENCY = re.compile(r"template: [^/\s]+/charts/")
 _STRINGS = tuple(name for name, value in PROBE_VALUES.items() if type(value("")) is str)
 
@@ -228,7 +228,8 @@ def _name(probe: Probe) -> str:
 
 
 def _message(probe: Probe, baseline: ChartBaseline, words: str) -> str:
-    condition = f" and {baseline.condition}" if baseline.condition else ""
+    condition = baseline.condition_for(probe)
+    condition = f" and {condition}" if condition else ""
     return f"if {_name(probe)} is set{condition}, {words}"
 
 
@@ -252,7 +253,7 @@ def _broken(broken: BrokenProbe) -> Iterator[ChartMatch]:
     is_own = text is not None and value_at(text.data, path) is not None and _OF_DEPENDENCY.search(broken.reason) is None
     if REJECTED in broken.reason:
         return
-    if (is_own and _TEXT_EXPECTED.search(broken.reason)) or _FAULTS.search(broken.reason):
+    if (is_own and TEXT_EXPECTED.search(broken.reason)) or _FAULTS.search(broken.reason):
         message = _message(broken.probe, broken.baseline, f"Helm cannot render the chart: {_error(broken.reason)}")
         yield ChartMatch(broken.probe, message, reason=broken.reason)
 

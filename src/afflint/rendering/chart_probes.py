@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -16,14 +16,18 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
+from afflint.charts.chart_files import merged_values
+from afflint.charts.symbols import holds, paths_of
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
-from afflint.rendering.chart_trials import ChartTrials, TrialOutput, entries, may_create_pods, parts_of, set_value
+from afflint.kube.kinds import EACH
+from afflint.rendering.chart_trials import POD_KINDS, ChartTrials, TrialOutput, entries, may_create_pods, parts_of, set_value
 from afflint.rendering.helm_origins import ChartSourceMap, line_place
 from afflint.rendering.kustomize_origins import identity_of
-from afflint.rendering.line_marks import read_template, templates_of
+from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import RenderError
-from afflint.rendering.source_documents import SourcePlace, SourceText, SourceTexts, documents_of, leaves, value_at
+from afflint.rendering.source_documents import SourcePlace, SourceText, documents_of, leaves, value_at
+from afflint.rendering.template_conditions import WORD, Setting, nested, settings_for, words_for
 from afflint.rendering.template_reads import TemplateReads
 from afflint.source.sources import VALUES
 from afflint.yaml.document import Document, map_at, value_at_path
@@ -32,11 +36,13 @@ from afflint.yaml.emitter import Style, block
 _MARKER = "afflint-probe-"
 _MARKERS = re.compile(rf"{_MARKER}(\d{{4}})")
 _MOST_PROBES = 400
+_MOST_GROUPS = 2
 _SWITCH = "enabled"
 _STRAY = re.compile(r"[\]\[(){}<>,;:'\"`]+")
 _CHAINS = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 REJECTED = "execution error at ("
 """The beginning of what `fail` and `required` report."""
+TEXT_EXPECTED = re.compile(r"wrong type for value; expected string; got (?:map|\[\])")
 _BLAMED = re.compile(r"(?:error on|template:) [^/\s]+/([^\s:]+)(?::(\d+))?")
 
 
@@ -81,7 +87,6 @@ _NEXT_TO_LABELS = frozenset((*PROBE_VALUES, "image", "resources"))
 _IN_NO_VALUE = PROBE_VALUES.keys() | LABELS.keys()
 """Names of maps whose content is not a value of the chart."""
 _STRINGS = frozenset(name for name, value in PROBE_VALUES.items() if type(value("")) is str)
-_READ = re.compile(rf"\.Values((?:\.\w+)*\.(?:{'|'.join(PROBE_VALUES)}))(?![\w.])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +177,13 @@ class ChartBaseline:
     values: Mapping[str, Any]
     condition: str
     render: Callable[[Mapping[str, Any]], TrialOutput | None]
+    needs: Mapping[int, Sequence[Setting]] = field(default_factory=dict)
+    """Those of the values that probes need, by their numbers."""
+
+    def condition_for(self, probe: Probe) -> str:
+        """Return the condition for what happens to a probe."""
+        needed = self.needs.get(probe.number)
+        return words_for(needed) if needed else self.condition
 
     @cached_property
     def documents(self) -> Mapping[int, Document] | None:
@@ -236,42 +248,80 @@ class ChartProbes:
     probes: tuple[Probe, ...] = ()
 
     def run(self) -> None:
-        """Render the chart with all of its probes, and again with all components enabled if some are not.
+        """Render the chart with all of its probes, and again with other switches if some are not in a workload.
 
         If the chart cannot be rendered with some probes, each half of them is rendered by itself.
         """
-        self.probes = tuple(_probes_of(self.trials.folder, self.trials.texts))
+        self.probes = tuple(_probes_of(self.trials))
         if not self.probes:
             return
         default = ChartBaseline({}, self.trials.condition, self.trials.rendered)
         self._explore(self.probes, default)
-        if self.trials.lacks_workload(self.trials.output):
-            known = {each.probe.number for each in self.broken}
-            remaining = [each for each in self.probes if each.number not in known]
-            for baseline in self._with_components():
+        known = {each.probe.number for each in self.broken}
+        remaining = [each for each in self.probes if each.number not in known]
+        is_lacking = self.trials.lacks_workload(self.trials.output)
+        switches = self._switches_of(remaining)
+        rendered = [self._explore(remaining, each) for each in self._with_switches(switches, is_lacking=is_lacking)]
+        if is_lacking and self.trials.lacks_workload(self.trials.output, *(each.data for each in self.outputs)):
+            for baseline in self._with_components(is_enabled=rendered[:1] == [True]):
                 if self._explore(remaining, baseline) and not self.trials.lacks_workload(*(each.data for each in self.outputs)):
                     break
         for output in [each for each in self.outputs if each.baseline is default]:
             self._find_stray(output, list(output.probes.values()))
 
-    def _with_components(self) -> Iterator[ChartBaseline]:
+    def _switches_of(self, probes: Sequence[Probe]) -> list[dict[int, list[Setting]]]:
+        """Return what templates ask for where they read probes and do not by default, such as `{{ if .Values.web.deploy }}`.
+
+        Each group has what goes together, by the numbers of the probes. What only has to be set to some text or list is left out.
+        """
+        numbers = {each.path: each.number for each in probes if each.in_list is None}
+        values = merged_values(self.trials.values, nested((each.path, each.given) for each in probes if each.in_list is None))
+        groups: list[dict[int, list[Setting]]] = []
+        chosen: list[dict[tuple[str, ...], Any]] = []
+        for landing in self.trials.table.landings:
+            number = next((known for path in paths_of(landing.value) if (known := numbers.get(tuple(map(str, path)))) is not None), None)
+            if number is None or not _may_have_pods(landing.kinds) or holds(landing.condition, values) is not False:
+                continue
+            settings = settings_for(landing.condition, values) or []
+            if not settings or any(path in numbers or WORD in str(value) for path, value in settings):
+                continue
+            fits = [all(known.get(path, value) == value for path, value in settings) for known in chosen]
+            position = fits.index(True) if True in fits else len(groups)
+            if position == len(groups):
+                groups.append({})
+                chosen.append({})
+            chosen[position].update(settings)
+            groups[position].setdefault(number, []).extend(settings)
+        return groups[:_MOST_GROUPS]
+
+    def _with_switches(self, groups: Sequence[dict[int, list[Setting]]], *, is_lacking: bool) -> Iterator[ChartBaseline]:
+        """Yield the chart with each group of switches, the first one with all components enabled if some are not created by default."""
+        enabled = [(path, True) for path in self._disabled()] if is_lacking else []
+        for number, group in enumerate([*groups] or [{}]):
+            settings = [*(enabled if number == 0 else ()), *(setting for each in group.values() for setting in each)]
+            if settings:
+                words = "all components are enabled" if enabled and number == 0 else words_for(settings)
+                yield ChartBaseline(nested(settings), words, self.trials.rendered, group)
+
+    def _disabled(self) -> list[tuple[str, ...]]:
+        """Return the paths of the switches of components that are disabled."""
+        declared = [text.data for text in self.trials.texts.of(os.path.join(self.trials.folder, VALUES))]
+        return [path for data in declared for path, value in entries(data) if path[-1] == _SWITCH and value is False]
+
+    def _with_components(self, *, is_enabled: bool) -> Iterator[ChartBaseline]:
         """Yield the chart with components that it does not create by default.
 
-        These are the components that are disabled, all of them or those that have placement values; the same with an item in each list that
-        is empty; and those of the values of the chart's own tests.
+        These are the components that have placement values, unless the chart can be rendered with all components (``is_enabled``); all
+        components, with an item in each list that is empty; and those of the values of the chart's own tests.
         """
         declared = [text.data for text in self.trials.texts.of(os.path.join(self.trials.folder, VALUES))]
-        off = [path for data in declared for path, value in entries(data) if path[-1] == _SWITCH and value is False]
+        off = self._disabled()
         near = [path for path in off if any(probe.path[: len(path) - 1] == path[:-1] for probe in self.probes)]
         lists = [path for path in TemplateReads(self.trials.folder).ranges() if any(value_at_path(data, *path) == [] for data in declared)]
-        for paths, filled in dict.fromkeys((((*off,), ()), ((*near,), ()), ((*off,), (*lists,)))):
-            values: dict[str, Any] = {}
-            for path in paths:
-                set_value(values, path, True)
-            for path in filled:
-                set_value(values, path, [{"name": "name"}])
+        for paths, items in (((), ()) if is_enabled or near == off else (near, ()), (off, lists) if lists else ((), ())):
+            values = nested([*((path, True) for path in paths), *((path, [{"name": "name"}]) for path in items)])
             if values:
-                names = [quoted(".".join(path)) for path in filled]
+                names = [quoted(".".join(path)) for path in items]
                 item = f"{join_words(names)} {'has' if len(names) == 1 else 'have'} an item" if names else ""
                 enabled = "all components are enabled" if paths else ""
                 yield ChartBaseline(values, " and ".join(each for each in (enabled, item) if each), self.trials.rendered)
@@ -306,8 +356,9 @@ class ChartProbes:
 
     @staticmethod
     def _named_in(reason: str, probes: Sequence[Probe]) -> list[Probe]:
-        """Return the probes whose values a chart rejects by their names, as in "`nodeSelector` is deprecated"; none for another error."""
-        words = {each.removeprefix("Values.") for each in _CHAINS.findall(reason)} if REJECTED in reason else set()
+        """Return the probes that an error names: of a chart that rejects a value, or that expects a text; none for another error."""
+        is_about_value = REJECTED in reason or TEXT_EXPECTED.search(reason) is not None
+        words = {each.removeprefix("Values.") for each in _CHAINS.findall(reason)} if is_about_value else set()
         return [each for each in probes if ".".join(each.path) in words]
 
     def _find_stray(self, output: ProbedOutput, probes: Sequence[Probe]) -> None:
@@ -381,21 +432,20 @@ def _stray_in(before: Mapping[int, Document], after: Mapping[int, Document]) -> 
 # The placement values of a chart.
 
 
-def _probes_of(folder: str, texts: SourceTexts) -> Iterator[Probe]:
+def _probes_of(trials: ChartTrials) -> Iterator[Probe]:
     """Yield the probes of a chart and its unpacked subcharts: empty placement values in values files, and those that templates read."""
+    folder, texts = trials.folder, trials.texts
     found: dict[tuple[str, ...], tuple[SourceText, Path] | None] = {}
     for prefix, part in parts_of(folder):
         declared = texts.of(os.path.join(part, VALUES))
-        if len(declared) > 1:
-            continue
-        data = declared[0].data if declared else {}
-        for text in declared:
-            for path in _empty_values(data):
+        for text in declared if len(declared) == 1 else ():
+            for path in _empty_values(text.data):
                 found.setdefault((*prefix, *path), (text, path))
-        for path in _read_values(part):
-            whole = (*prefix, *path)
-            if whole not in found and _is_absent(data, path):
-                found[whole] = None
+    for steps in trials.table.paths:
+        read = tuple(map(str, steps))
+        is_placement = read[-1] in (*PROBE_VALUES, *_OF_PODS) and EACH not in read and _IN_NO_VALUE.isdisjoint(read[:-1])
+        if is_placement and read not in found and _is_absent(trials.table.chart.defaults, read):
+            found[read] = None
     in_lists = [each for text in texts.of(os.path.join(folder, VALUES))[:1] for each in _in_lists(text)]
     reads: TemplateReads | None = None
     for number, (path, place) in enumerate(list(found.items())[:_MOST_PROBES]):
@@ -438,14 +488,8 @@ def _is_documented_text(text: SourceText, path: Path) -> bool:
     return any("multi-line string" in line or re.search(rf"#\s*{re.escape(str(path[-1]))}:\s*\|", line) for line in comment)
 
 
-def _read_values(folder: str) -> Iterator[tuple[str, ...]]:
-    """Yield the placement values that the templates of a chart read by their full path."""
-    for file in templates_of(folder):
-        text = read_template(file) if os.path.relpath(file, folder).startswith("templates") else None
-        for match in _READ.finditer(text or ""):
-            path = tuple(match[1][1:].split("."))
-            if _IN_NO_VALUE.isdisjoint(path[:-1]):
-                yield path
+def _may_have_pods(kinds: Collection[str]) -> bool:
+    return not kinds or not POD_KINDS.isdisjoint(kinds)
 
 
 def _is_absent(data: Any, path: Sequence[str]) -> bool:

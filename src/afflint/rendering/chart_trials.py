@@ -6,9 +6,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from glob import escape, glob
 from typing import Any
 
+from afflint.charts.chart_files import files_of_chart, merged_values
+from afflint.charts.chart_table import ChartTable, table_of
 from afflint.findings.namedtuples import NamedTuple
 from afflint.rendering.given_values import merged
 from afflint.rendering.helm import ChartRendering
@@ -22,7 +25,8 @@ _MOST_RENDERS = 24
 _MOST_DEPTH = 8
 _MOST_TESTS = 3
 """The most values files of a chart's own tests that are used."""
-_WORKLOAD = re.compile(r"(?m)^\s*kind:\s*[\"']?(?:Deployment|StatefulSet|DaemonSet|CronJob|Job|Pod)\b")
+POD_KINDS = frozenset(("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Pod"))
+_WORKLOAD = re.compile(rf"(?m)^\s*kind:\s*[\"']?(?:{'|'.join(sorted(POD_KINDS))})\b")
 _SOURCE = re.compile(r"(?m)^# Source: [^/\s]+/(\S+)")
 
 
@@ -34,7 +38,7 @@ class TrialOutput(NamedTuple):
     """Create the source map. This renders the chart again. Raises RenderError and OSError."""
 
 
-@dataclass(slots=True)
+@dataclass
 class ChartTrials:
     """Renders one chart with further values, up to a limit. ``output`` is what it renders to without them.
 
@@ -52,6 +56,16 @@ class ChartTrials:
     def folder(self) -> str:
         """The folder of the chart."""
         return self.rendering.chart.folder
+
+    @cached_property
+    def table(self) -> ChartTable:
+        """What the templates of the chart do with values."""
+        return table_of(files_of_chart(self.folder))
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """The values that the chart is rendered with, as far as they are in its own folder."""
+        return merged_values(self.table.chart.defaults, self.rendering.extra)
 
     @property
     def exhausted(self) -> bool:

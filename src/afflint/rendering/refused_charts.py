@@ -14,7 +14,7 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted, summarize_names
 from afflint.rendering.chart_probes import PROBE_VALUES
-from afflint.rendering.chart_trials import parts_of, set_value
+from afflint.rendering.chart_trials import parts_of
 from afflint.rendering.given_values import merged
 from afflint.rendering.helm import ChartRendering
 from afflint.rendering.line_marks import read_template, templates_of
@@ -24,9 +24,11 @@ from afflint.rendering.template_conditions import (
     WORD,
     GuardedPiece,
     Setting,
+    condition_of,
     expressions_in,
     filled,
     guarded_pieces,
+    nested,
     settings_for,
     values_in,
 )
@@ -64,7 +66,7 @@ def accepted(rendering: ChartRendering, reason: str) -> AcceptedChart | None:
         if attempt is None:
             return None
         tried.add(repr(attempt))
-        changed = replace(rendering, extra=attempt.values, without=frozenset(attempt.without))
+        changed = replace(rendering, extra=nested(attempt.settings), without=frozenset(attempt.without))
         try:
             with temporary_folder() as folder:
                 top = os.path.join(folder, "chart")
@@ -86,13 +88,6 @@ class _RenderAttempt:
     reason: str
     settings: tuple[Setting, ...] = ()
     without: tuple[str, ...] = ()
-
-    @property
-    def values(self) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for path, value in self.settings:
-            set_value(values, path, value)
-        return values
 
     @property
     def condition(self) -> str:
@@ -123,8 +118,9 @@ class _Templates:
                 yield replace(state, without=(*state.without, name))
 
     def _causes(self, state: _RenderAttempt) -> Iterator[list[Setting]]:
+        given = nested(state.settings)
         for prefix, part, declared in self._parts:
-            above = merged(self._parts[0][2], state.values) if prefix else state.values
+            above = merged(self._parts[0][2], given) if prefix else given
             data = merged(declared, map_at(above, *prefix))
             causes = (*self._refusals(part, data, state.reason), *_named(data, state.reason), *self._blamed(part, data, state.reason))
             for settings in causes:
@@ -139,8 +135,8 @@ class _Templates:
                 continue
             if not isinstance(piece, Text):
                 required = [each[2][-1] for each in expressions_in(piece.expression) if each[:2] == ("call", "required") and each[2]]
-                yield from (found for each in required if (found := settings_for(each, data, wanted=True)))
-            yield from (found for each in reversed(guards) if (found := settings_for(each.condition, data, wanted=not each.wanted)))
+                yield from (found for each in required if (found := settings_for(condition_of(each), data)))
+            yield from (found for each in reversed(guards) if (found := settings_for(each, data, wanted=False)))
 
     def _blamed(self, part: str, data: dict[str, Any], reason: str) -> Iterator[list[Setting]]:
         """Yield the values that are empty and that the lines read that an error names."""
