@@ -561,3 +561,19 @@ def test_a_value_that_only_templates_read(checking: Checking, read: str) -> None
     write({"chart/templates/_helpers.tpl": "{{- define `web.values` }}{{ toYaml .Values.web.deployment }}{{ end }}\n"})
     (message,) = found(checking)
     assert "if `web.deployment.nodeSelector` is set, Helm cannot render the chart: it is invalid YAML (" in message
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ("pools: [{name: one}]\n", "pools[0].nodeSelector"),
+        ("pools:\n  small: {name: one}\n  # nodeSelector: {}\n", "pools.small.nodeSelector"),
+    ],
+)
+def test_a_value_that_only_a_loop_reads(checking: Checking, values: str, name: str) -> None:
+    """It is set in the first item."""
+    ranged = "{{- range .Values.pools }}\n---\n" + HEAD.replace("name: web}\nspec", "name: '{{ .name }}'}\nspec")
+    lines = "      {{- with .nodeSelector }}\n      nodeSelector:\n      {{ toYaml . | indent 8 }}\n      {{- end }}\n{{- end }}\n"
+    chart("", values, {"templates/web.yaml": ranged + lines})
+    (message,) = found(checking)
+    assert f"if `{name}` is set, Helm cannot render the chart: it is invalid YAML (" in message

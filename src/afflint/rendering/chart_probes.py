@@ -17,6 +17,7 @@ from itertools import takewhile
 from typing import Any
 
 from afflint.charts.chart_files import merged_values
+from afflint.charts.chart_table import ChartTable
 from afflint.charts.symbols import holds, paths_of
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
@@ -441,12 +442,13 @@ def _probes_of(trials: ChartTrials) -> Iterator[Probe]:
         for text in declared if len(declared) == 1 else ():
             for path in _empty_values(text.data):
                 found.setdefault((*prefix, *path), (text, path))
-    for steps in trials.table.paths:
-        read = tuple(map(str, steps))
-        is_placement = read[-1] in (*PROBE_VALUES, *_OF_PODS) and EACH not in read and _IN_NO_VALUE.isdisjoint(read[:-1])
-        if is_placement and read not in found and _is_absent(trials.table.chart.defaults, read):
-            found[read] = None
-    in_lists = [each for text in texts.of(os.path.join(folder, VALUES))[:1] for each in _in_lists(text)]
+    in_lists: list[tuple[ListItem, tuple[SourceText, Path] | None]] = []
+    in_lists += [each for text in texts.of(os.path.join(folder, VALUES))[:1] for each in _in_lists(text)]
+    for read in _undeclared(trials.table):
+        if isinstance(read, ListItem):
+            in_lists.append((read, None))
+        else:
+            found.setdefault(read, None)
     reads: TemplateReads | None = None
     for number, (path, place) in enumerate(list(found.items())[:_MOST_PROBES]):
         # Only a default that is a map or a list shows that the chart does not expect text.
@@ -458,6 +460,26 @@ def _probes_of(trials: ChartTrials) -> Iterator[Probe]:
         yield Probe(number, path, place, is_text=is_text)
     for number, (item, place) in enumerate(in_lists[: max(_MOST_PROBES - len(found), 0)], len(found)):
         yield Probe(number, tuple(str(step) for step in (*item.path, *item.inside)), place, item)
+
+
+def _undeclared(table: ChartTable) -> Iterator[tuple[str, ...] | ListItem]:
+    """Yield the placement values that templates read and the values files do not declare, those in a loop for its first item."""
+    defaults = table.chart.defaults
+    for path in table.paths:
+        read = tuple(map(str, path))
+        if read[-1] not in (*PROBE_VALUES, *_OF_PODS) or not _IN_NO_VALUE.isdisjoint(read[:-1]) or read.count(EACH) > 1:
+            continue
+        length = read.index(EACH) if EACH in read else 0
+        items, inside = value_at_path(defaults, *read[:length]), read[length + 1 :]
+        if not length:
+            if _is_absent(defaults, read):
+                yield read
+        elif type(items) is list and items and type(items[0]) is dict and _is_absent(items[0], inside):
+            yield ListItem(read[:length], items, (0, *inside))
+        elif type(items) is dict:
+            first = next((key for key, each in items.items() if type(each) is dict and _is_absent(each, inside)), None)
+            if first is not None:
+                yield (*read[:length], str(first), *inside)
 
 
 def _in_lists(text: SourceText) -> Iterator[tuple[ListItem, tuple[SourceText, Path]]]:
