@@ -348,9 +348,9 @@ def test_a_finding_in_values_that_are_text_has_no_item_outside_of_lists() -> Non
         ("values.yaml", "tolerations: [{key: a, operator: Is}]\n---\ntolerations: [{key: a, operator: Is}]\n", [1, 3]),
         ("values.yaml", "tolerations: [{key: a, operator: Is}]\n---\nreplicas: 3\n", [1]),
         ("templates/values.yaml", "tolerations: [{key: a, operator: Is}]\n", []),
-        ("web.yaml", "tolerations: [{key: a, operator: Is}]\n", []),
+        ("web.yaml", "tolerations: [{key: a, operator: Is}]\n---\nnodeSelector: {a b: c}\n", [1]),
     ],
-    ids=["values", "two documents", "a document without constraints", "a template", "another file"],
+    ids=["values", "two documents", "a document without constraints", "a template", "any name"],
 )
 def test_each_document_of_values_with_constraints_counts_as_one(name: str, text: str, lines: list[int]) -> None:
     result = Checker(default_settings()).check(name, text.encode())

@@ -185,9 +185,9 @@ def test_a_file_or_a_folder_that_the_user_names_is_read(write: Callable[[str, st
 
 
 class TestPlacementValuesOfUnknownFiles:
-    """Values in a file whose name does not show that they are values: they are not checked, and the summary says so."""
+    """Placement values in a file that may be something else: they are not checked, and the summary says so."""
 
-    HUB = "hub:\n  tolerations: [{key: a, operator: Exists}]\n"
+    HUB = "hub:\n  nodeSelector: {pool: core}\n"
 
     def test_the_summary_names_the_files(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, afflint: Afflint) -> None:
         monkeypatch.chdir(tmp_path)

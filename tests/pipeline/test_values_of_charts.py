@@ -1,4 +1,4 @@
-"""Which files are values of a chart that are not called so: those beside its Chart.yaml that say no kind."""
+"""Which files are values of a chart without a name or a content that says so: those without a kind next to its Chart.yaml."""
 
 from pathlib import Path
 
@@ -12,15 +12,16 @@ from afflint.source.sources import discover, is_in_chart
 from linting import settings_of
 
 WRONG = "server:\n  tolerations: [{key: a, operator: Is}]\n"
+ALONE = "server:\n  nodeSelector: {a b: c}\n"
 FILES = {
     "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
-    "charts/web/production.yaml": WRONG,
-    "charts/web/environments/test.yml": WRONG,
-    "charts/web/environments/far/away.yaml": WRONG,
+    "charts/web/production.yaml": ALONE,
+    "charts/web/environments/test.yml": ALONE,
+    "charts/web/environments/far/away.yaml": ALONE,
     "charts/web/templates/pieces.yaml": WRONG,
     "charts/web/values.schema.json": '{"tolerations": [{"key": "a", "operator": "Is"}]}',
     "charts/web/example.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + WRONG,
-    "other/production.yaml": WRONG,
+    "other/production.yaml": ALONE,
 }
 
 
@@ -39,7 +40,7 @@ def messages(*paths: str, inline: bool = False) -> list[str]:
     return [f"{each.file}:{each.span.line}:{each.span.column} {each.rule}" for each in findings]
 
 
-BOTH = ["charts/web/environments/test.yml:2:36 unknown-operator", "charts/web/production.yaml:2:36 unknown-operator"]
+BOTH = ["charts/web/environments/test.yml:2:18 invalid-label-key", "charts/web/production.yaml:2:18 invalid-label-key"]
 
 
 @pytest.mark.usefixtures("project")
@@ -62,6 +63,6 @@ def test_comments_in_them_may_be_meant_for_what_they_render_to(project: Path) ->
 
 
 @pytest.mark.usefixtures("project")
-def test_where_values_lie() -> None:
+def test_the_folders_of_values() -> None:
     found = [each.removeprefix("charts/web/") for each in FILES if is_in_chart(each)]
     assert found == ["Chart.yaml", "production.yaml", "environments/test.yml", "example.yaml"]

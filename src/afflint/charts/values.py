@@ -1,9 +1,10 @@
 """Values of Helm charts: constraints that a chart copies into its pods, recognised by shape and checked where they are set.
 
-A values file is recognised by its name. Custom resources contain values, too: as data (Flux, Argo CD's ``valuesObject``), where they are
-found like any other constraint of a custom resource, or as text in a block scalar (Argo CD's ``values``, ``valuesContent`` of k3s and
-RKE2). A ConfigMap or a Secret that a HelmRelease names under ``valuesFrom`` contains a values file under the key ``values.yaml``, unless it
-names another. Charts that call ``tpl`` take a constraint itself as text (``affinity: |``), in which there may be actions.
+A values file is recognised by its name or by a whole constraint in it (``are_values``). Custom resources contain values, too: as data
+(Flux, Argo CD's ``valuesObject``), where they are found like any other constraint of a custom resource, or as text in a block scalar
+(Argo CD's ``values``, ``valuesContent`` of k3s and RKE2). A ConfigMap or a Secret that a HelmRelease names under ``valuesFrom`` contains a
+values file under the key ``values.yaml``, unless it names another. Charts that call ``tpl`` take a constraint itself as text
+(``affinity: |``), in which there may be actions.
 """
 
 from __future__ import annotations
@@ -37,6 +38,27 @@ def constraints_in_values(document: Document, data: dict[str, Any], *, whole: bo
     if type(document.data) is dict:
         for holder in holders_in(document.data, (), in_values=whole):
             yield CustomWorkload(document, data, (), VALUES if whole else _ENTRY, holder, "shape")
+
+
+def are_values(document: Document) -> bool | None:
+    """Return whether a document without a kind contains the values of a chart; None if no placement constraint is in it.
+
+    An affinity, tolerations or spread constraints show it. A node selector shows it if a label has a prefix, because settings of other
+    tools have maps of that name. The expectations of tests, patches without a kind, and files in JSON are not values.
+    """
+    data = document.data
+    if type(data) is not dict or any(each in data for each in _OF_APIS):
+        return None
+    parts = [part for holder in holders_in(data, ()) for part in holder.parts if _OF_SCHEMAS.isdisjoint(part.path)]
+    if not parts or data.keys() <= _OF_PATCHES or not _OF_TESTS.isdisjoint(data) or document.raw_bytes.lstrip()[:1] == b"{":
+        return False if parts else None
+    return any(part.shape != "nodeSelector" or any("/" in str(key) for key in part.value) for part in parts)
+
+
+_OF_PATCHES = frozenset(("apiVersion", "metadata", "spec", "status"))
+"""The keys of an object: without a kind it is a patch, whose missing fields are somewhere else."""
+_OF_APIS, _OF_TESTS = ("openapi", "swagger"), frozenset(("expected", "expect", "want", "wants"))
+_OF_SCHEMAS = frozenset(("properties", "patternProperties", "openAPIV3Schema"))
 
 
 def embedded_values(document: Document) -> Iterator[tuple[Path, EmbeddedDocument]]:

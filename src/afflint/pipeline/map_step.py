@@ -58,6 +58,7 @@ _MUTATING_KINDS = (
 # Each fix compares the whole map, so files with many duplicate keys get none.
 _FEW_REPEATED = 20
 _NO_FACTS = Facts()
+_NO_KIND = "no kind"
 
 
 _MARKS = {**MARKS, **dict.fromkeys(_MUTATING_KINDS, (_OF_MUTATING_POLICIES,))}
@@ -124,8 +125,10 @@ class FileResult(NamedTuple):
     """The objects that create workloads when a controller renders them."""
     skipped: str = ""
     """What the file is, if it contains neither manifests nor values: ``encrypted by git-crypt``."""
+    values: bool = False
+    """Whether the file contains the values of a chart, by its name or by its content."""
     overlooked: bool = False
-    """Whether the file has placement values, and neither a kind nor a name shows what they are for."""
+    """Whether the file has placement values, and neither a kind, a name nor the content shows what they are for."""
 
     @property
     def readable(self) -> bool:
@@ -202,13 +205,12 @@ class Checker:
         if is_terraform(name) and not (terraform.declares_pools(data) and terraform.is_available()):
             return FileResult(skipped=NEEDS_TERRAFORM if terraform.declares_pools(data) else "")
         results, skipped = self._document_results(data, kept)
-        skipped += [each.other for each in results if each.other is not None]
+        has_kinds = bool(skipped) or any(each.counts or each.other not in (None, _NO_KIND) for each in results)
         broken = tuple([each.document for each in results if each.is_broken])
-        has_kinds, overlooked = bool(skipped) or any(each.counts for each in results), False
-        if not has_kinds and (prefilter.is_values_file(name) or prefilter.holds_values(data)):
-            results += self._values(name, data)
-        elif not has_kinds:
-            overlooked = self._holds_constraints(data)
+        of_values, overlooked = ([], False) if has_kinds else self._values(name, data)
+        if of_values:  # `kind: DaemonSet` is a value, too.
+            results = [each for each in results if each.other is None] + of_values
+        skipped += [each.other for each in results if each.other is not None]
         count = sum(each.counts for each in results)
         if self._settings.inventory and not count and _MARKER in data:
             results += self._suppressions_beside_nodes(data)
@@ -229,17 +231,9 @@ class Checker:
             unknown=tuple(dict.fromkeys(kind for each in results for kind in each.unknown)),
             custom=tuple([way for each in results for way in each.custom]),
             sources=tuple(declared_sources(data)),
+            values=bool(of_values),
             overlooked=overlooked,
         )
-
-    def _holds_constraints(self, data: bytes) -> bool:
-        """Return whether a file without kinds has placement constraints, by their shape."""
-        from afflint.kube.shapes import holders_in, mentions_placement
-
-        if not mentions_placement(data):
-            return False
-        read = self.triage.documents(data, named=True)
-        return any(each.parts for document in read if type(document.data) is dict for each in holders_in(document.data, ()))
 
     def _template(self, data: bytes) -> FileResult:
         """Return what is found in the literal text of a template; it gives no facts, because anything may be missing in it."""
@@ -412,13 +406,14 @@ class Checker:
             self._template_checks = TemplateChecks(self._settings.rules, self._settings.target)
         return self._template_checks.matches(manifest, template, grows=grows)
 
-    def _values(self, name: str, data: bytes) -> "Iterator[_DocumentResult]":
-        """Yield the results of the documents with constraints in a values file of a chart."""
-        from afflint.charts.values import constraints_in_values
+    def _values(self, name: str, data: bytes) -> "tuple[list[_DocumentResult], bool]":
+        """Return the results of the values with constraints in a file, and whether it has others, which may not be values."""
+        from afflint.charts.values import are_values, constraints_in_values
         from afflint.kube.shapes import mentions_placement
 
-        if not mentions_placement(data) or prefilter.in_template_folder(name):
-            return
+        named = prefilter.is_values_file(name) or prefilter.holds_values(data)
+        if not mentions_placement(data) or (named and prefilter.in_template_folder(name)):
+            return [], False
 
         def unverified(checker: Checker, document: Document) -> _DocumentResult:
             manifests, inside = list(constraints_in_values(document, {})), list(checker._embedded_values(document))
@@ -429,10 +424,16 @@ class Checker:
             found = checker._check_document(document, manifests)
             return _DocumentResult(document.index, (*found, *inside, *faults), tuple(demands), suppressions)
 
+        results, overlooked = [], False
         for document in self.triage.documents(data, named=True):
+            is_read = True if named else are_values(document)
+            if not is_read or prefilter.in_template_folder(name):
+                overlooked = overlooked or is_read is not None
+                continue
             result = unverified(self, document)
             if result.counts or result.suppressions:
-                yield self._with_applicable_fixes(result, document, unverified)
+                results.append(self._with_applicable_fixes(result, document, unverified))
+        return results, overlooked
 
     def _embedded_values(self, document: Document) -> Iterator[Found]:
         """Yield what is found in chart values, in constraints and in patches that a document contains as text."""
@@ -748,6 +749,6 @@ def _other_kind(document: Document) -> str | None:
     if type(document.data) is not dict or document.rest is not None:
         return None
     if "kind" not in document.data and document.data.keys().isdisjoint(("apiVersion", "nodes")):
-        return "no kind"  # Settings of a tool, or a report, whose text mentions kinds.
+        return _NO_KIND  # Settings of a tool, values, or a report, whose text mentions kinds.
     kind = kind_of(document.data)
     return kind if kind and kind not in NAMES else None

@@ -53,7 +53,7 @@ class SuppressionFilter:
         if not self._options.inline:
             return _each_once(remaining), 0
         # A suppression in a template, or in the values of a chart, may be for the rendered manifests.
-        idle = not (result.templated or is_values_file(source.known_as))
+        idle = not (result.templated or result.values or is_values_file(source.known_as))
         kept, silenced = self._reduction.silence(file, result.suppressions, remaining, idle=idle, mandatory=self._options.mandatory)
         return _each_once(kept), silenced
 
