@@ -74,17 +74,33 @@ def git(clones: Path, repository: str, *words: str) -> bytes:
 
 
 def versions_of(clones: Path, repository: str, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the versions of a chart with their last commits and the text of their Chart.yaml, the newest first."""
+    """Yield the versions of a chart with their last commits and the text of their Chart.yaml, the newest first.
+
+    If a release sets the version, so that Chart.yaml has a placeholder such as `0.0.1-set.by.chartpress`, the versions are the tags.
+    """
+    tags = tagged(clones, repository) if _is_placeholder(git(clones, repository, "show", f"HEAD:{path}/Chart.yaml").decode()) else {}
     seen = set()
-    for commit in git(clones, repository, "log", "--format=%H", "--", f"{path}/Chart.yaml").decode().split():
+    for commit in tags or git(clones, repository, "log", "--format=%H", "--", f"{path}/Chart.yaml").decode().split():
         try:
             text = git(clones, repository, "show", f"{commit}:{path}/Chart.yaml").decode()
         except subprocess.CalledProcessError:
             continue
         found = re.search(r"(?m)^version:\s*[\"']?v?(\d+\.\d+\.\d+)[\"']?\s*(?:#.*)?$", text)
-        if found and found[1] not in seen and "<<<<<<<" not in text:
-            seen.add(found[1])
-            yield found[1], commit, text
+        version = tags.get(commit) or (found and found[1])
+        if version and version not in seen and "<<<<<<<" not in text:
+            seen.add(version)
+            yield version, commit, text
+
+
+def tagged(clones: Path, repository: str) -> dict[str, str]:
+    """Return the versions of releases by their commits, from the tags of a clone, the newest first."""
+    lines = git(clones, repository, "for-each-ref", "--format=%(*objectname)%(objectname) %(refname:short)", "refs/tags").decode()
+    found = re.findall(r"(?m)^([0-9a-f]{40})\S* v?(\d+\.\d+\.\d+)$", lines)
+    return dict(sorted(found, key=lambda each: tuple(map(int, each[1].split("."))), reverse=True))
+
+
+def _is_placeholder(text: str) -> bool:
+    return re.search(r"(?m)^version:\s*[\"']?v?(?:0\.0\.1[\"']?\s*$|\d+\.\d+\.\d+-(?:devel|set\.by))", text) is not None
 
 
 def choose(clones: Path, source: dict[str, Any]) -> dict[str, str]:
@@ -122,8 +138,8 @@ def library_commit(clones: Path, repository: str, path: str, version: str) -> st
 def dependencies(clones: Path, repository: str, path: str) -> list[dict[str, Any]]:
     """Return the charts that a chart uses: `name`, `repository`, and the major versions of them by the major versions of the chart."""
     found: dict[tuple[str, str], dict[str, set[int]]] = {}
-    for version, _, text in versions_of(clones, repository, path):
-        for each in load(text).get("dependencies") or () if "dependencies:" in text else ():
+    for version, commit, text in versions_of(clones, repository, path):
+        for each in listed_dependencies(clones, repository, path, commit, text):
             number = re.match(r"[\^~v]?(\d+)\.", str(each.get("version")))
             if number and each.get("alias", each["name"]) == each["name"]:
                 majors = found.setdefault((each["name"], str(each.get("repository"))), {})
@@ -133,6 +149,16 @@ def dependencies(clones: Path, repository: str, path: str) -> list[dict[str, Any
         for (name, address), majors in found.items()
         if name != "common"
     ]
+
+
+def listed_dependencies(clones: Path, repository: str, path: str, commit: str, text: str) -> list[dict[str, Any]]:
+    """Return the dependencies that Chart.yaml, whose ``text`` is known, or the requirements.yaml of older charts lists in a commit."""
+    if "dependencies:" not in text:
+        try:
+            text = git(clones, repository, "show", f"{commit}:{path}/requirements.yaml").decode()
+        except subprocess.CalledProcessError:
+            return []
+    return (load(text) or {}).get("dependencies") or []
 
 
 def members(clones: Path, repository: str, folder: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -444,6 +470,8 @@ def pods(chart: Chart, every: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         texts = dict.fromkeys([*((each,) for each in OVERRIDES), *label_values(chart, values, texts_read(chart))])
         changed = {".".join(path): labels(chart.render(with_value(values, path, "zzchanged"))) for path in texts}
         for (kind, name), own in first.items():
+            if any(RELEASE in key for key in own):
+                continue  # No selector in values can know such a label.
             twin = other.get((kind, name.replace(RELEASE, OTHER_RELEASE)))
             facts = seen.setdefault((kind, name), {"workload": {"kind": kind, "name": name.replace(RELEASE, "{release}")}, "labels": {}})
             for key, value in own.items():
@@ -534,7 +562,8 @@ def measured(clones: Path, source: dict[str, Any]) -> list[dict[str, Any]]:
     for version, commit in source["commits"].items():
         with tempfile.TemporaryDirectory() as folder:
             try:
-                facts.append(measure(open_chart(clones, source, commit, Path(folder) / "chart"), commit))
+                chart = open_chart(clones, source, commit, Path(folder) / "chart")
+                facts.append({**measure(chart, commit), "version": version})
             except (subprocess.SubprocessError, ValueError) as error:
                 print(f"{source['chart']} {version}: {error}", file=sys.stderr)
     read = read_in_history(clones, source)

@@ -69,6 +69,7 @@ RANGES: dict[str, tuple[int | None, int | None]] = {
     "mariadb": ALL,
     "thanos": ALL,
     "prometheus-node-exporter": ALL,
+    "jupyterhub": (1, None),
 }
 # The first major version whose pods have the labels of the facts, and no others; else the major version that was rendered.
 LABELS_SINCE = {
@@ -88,6 +89,15 @@ FURTHER_IGNORED: dict[str, tuple[dict[str, Any], ...]] = {
         {"path": "prometheus", "use": ["prometheus.prometheusSpec"]},
         {"path": "alertmanager", "use": ["alertmanager.alertmanagerSpec"]},
         {"path": "thanosRuler", "use": ["thanosRuler.thanosRulerSpec"]},
+    ),
+    # The templates of 0.9 and older read `proxy.nodeSelector`. Since 1.0, neither the templates nor the hub's jupyterhub_config.py, which
+    # gets all values, read any of these.
+    "jupyterhub": (
+        {"path": "", "fields": ["nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"]},
+        {"path": "proxy", "use": ["proxy.chp", "proxy.traefik"]},
+        {"path": "prePuller", "use": ["prePuller.hook"]},
+        {"path": "scheduling", "fields": ["nodeSelector", "tolerations", "affinity"], "use": ["scheduling.userScheduler"]},
+        {"path": "singleuser", "fields": ["tolerations", "affinity", "topologySpreadConstraints"], "use": ["scheduling.userPods"]},
     ),
     "argo-cd": ({"path": "global", "fields": ["affinity"], "only": "kubernetes", "use": ["server", "controller", "repoServer"]},),
 }
@@ -238,7 +248,7 @@ def ignored_places(facts: dict[str, Any], name: str, major: int | None) -> list[
     if name not in RANGES and major is None:
         return []
     found: dict[str, dict[str, Any]] = {}
-    for trap in facts["ignored_traps"]:
+    for trap in facts.get("ignored_traps", ()):
         path, _, field = trap["path"].replace("*", "{}").rpartition(".")
         if any(path.startswith(each) for each in CLOSED.get(name, ())):
             continue

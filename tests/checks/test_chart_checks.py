@@ -274,6 +274,40 @@ class TestWhichChart:
         text = f"kube-prometheus-stack:\n  tolerations: {TOLERATIONS}\n"
         assert places(lint({"values.yaml": text})) == [f"values.yaml:2:3 warning {IGNORED}"]
 
+    JUPYTERHUB = "hub: {db: {pvc: {storage: 1Gi}}}\nproxy:\n  nodeSelector: {pool: core}\nsingleuser: {cpu: {limit: 1}}\n"
+
+    @pytest.mark.parametrize(
+        ("text", "line"),
+        [
+            (JUPYTERHUB, 3),
+            ("jupyterhub:\n" + textwrap.indent(JUPYTERHUB, "  "), 4),
+            ("binderhub:\n  jupyterhub:\n" + textwrap.indent(JUPYTERHUB, "    "), 5),
+        ],
+    )
+    def test_the_maps_of_a_dependency_show_the_chart(self, text: str, line: int) -> None:
+        """JupyterHub has read `proxy.chp.nodeSelector` since 0.10; its values are usually in files of a chart around it."""
+        (finding,) = [each for each in lint({"values.yaml": text}) if each.rule == IGNORED]
+        assert (finding.span.line, finding.message) == (line, "jupyterhub does not read `proxy.nodeSelector`: it reaches no pod")
+        assert finding.help == "Set `proxy.chp.nodeSelector` or `proxy.traefik.nodeSelector` instead."
+        assert lint({"values.yaml": text.replace("nodeSelector: {pool: core}", "chp: {nodeSelector: {pool: core}}")}) == []
+
+    @pytest.mark.parametrize(
+        ("values", "use"),
+        [
+            ("nodeSelector: {pool: core}", 4),
+            ("prePuller: {nodeSelector: {pool: core}}", 1),
+            (f"singleuser: {{tolerations: {TOLERATIONS}}}", 1),
+            (f"scheduling: {{tolerations: {TOLERATIONS}}}", 1),
+        ],
+    )
+    def test_other_values_that_jupyterhub_does_not_read(self, values: str, use: int) -> None:
+        (finding,) = lint(flux("jupyterhub", values, version="4.4.0"))
+        assert (finding.rule, finding.help.count("`") // 2) == (IGNORED, min(use, 3))
+        assert lint(flux("jupyterhub", values, version="0.9.1")) == [], "its templates are not known"
+
+    def test_one_map_shows_no_chart(self) -> None:
+        assert lint({"values.yaml": "jupyterhub: {proxy: {nodeSelector: {pool: core}}}\n"}) == []
+
     def test_values_that_only_one_chart_has(self) -> None:
         text = f"prometheus:\n  tolerations: {TOLERATIONS}\n  prometheusSpec: {{replicas: 2}}\n"
         assert places(lint({"values.yaml": text})) == [f"values.yaml:2:3 warning {IGNORED}"]

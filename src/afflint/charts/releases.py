@@ -281,16 +281,25 @@ def _by_keys(values: dict[str, Any], path: Path, pod_path: Path, reference: _Cha
         chart = chart_of("kube-prometheus-stack")
     elif _has_controllers(values):
         chart = chart_of("app-template")
+    elif all(type(values.get(each)) is dict for each in ("hub", "proxy", "singleuser")):
+        chart = chart_of("jupyterhub")
     else:
         chart = None
-    if chart is not None:
-        return ChartRelease(chart, _versions_by_values(chart, values), _release_name(name), values, path, complete)
-    below = pod_path[len(path) : len(path) + 1]
-    dependency = chart_of(below[0]) if below and type(below[0]) is str and "-" in below[0] else None
-    if dependency is None or not dependency.unique:
+    below = pod_path[len(path) :] if chart is None else ()
+    for depth, step in enumerate(below):
+        path, values = (*path, step), map_at(values, str(step))
+        chart = chart_of(str(step))
+        if chart is not None and chart.unique and ((depth == 0 and "-" in chart.name) or _has_maps_of(chart, values)):
+            break
+        chart = None
+    if chart is None:
         return None
-    inner = map_at(values, str(below[0]))
-    return ChartRelease(dependency, VersionRange(), _release_name(name), inner, (*path, *below), complete)
+    return ChartRelease(chart, _versions_by_values(chart, values), _release_name(name), values, path, complete)
+
+
+def _has_maps_of(chart: KnownChart, values: dict[str, Any]) -> bool:
+    """Return whether values have several of the maps in which a chart reads constraints."""
+    return len({str(each.path[0]) for each in chart.places if each.path} & {key for key in values if type(values[key]) is dict}) > 1
 
 
 def _has_controllers(values: dict[str, Any]) -> bool:
@@ -301,7 +310,12 @@ def _has_controllers(values: dict[str, Any]) -> bool:
 
 
 def _versions_by_values(chart: KnownChart, values: dict[str, Any]) -> VersionRange:
-    """Return the versions of a chart that read some keys of the values."""
+    """Return the versions of a chart that read some keys of the values, and that can be installed.
+
+    JupyterHub 0.11 needs policy/v1beta1, which Kubernetes 1.25 has removed.
+    """
+    if chart.name == "jupyterhub":
+        return VersionRange(1)
     return VersionRange(2) if chart.name == "app-template" and _has_controllers(values) else VersionRange()
 
 
