@@ -35,7 +35,7 @@ def places(text: str, name: str = "values.yaml") -> list[str]:
 def test_a_constraint_in_a_file_of_values() -> None:
     text = f"# Values.\nreplicas: 3\nserver:\n  {WRONG}\n"
     assert places(text) == ["4:36 warning unknown-operator server.tolerations[0].operator"]
-    assert places(text, "settings.yaml") == []
+    assert places(text, "settings.yaml") == places(text)
     [found] = lint({"values.yaml": text})
     assert found.message == "a toleration does not support the operator `Is` (if this reaches a pod, the pod is rejected)"
 

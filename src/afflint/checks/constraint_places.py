@@ -29,15 +29,18 @@ def misspelt_constraint(workload: Workload) -> Iterator[Match]:
     """Report a misspelt name of a constraint that is recognised by its shape."""
     if not isinstance(workload, CustomWorkload) or workload.known == "schema":
         return
-    holder = value_at(workload, workload.pod_path)
-    for part in workload.parts:
-        name = str(part.path[-1])
+    found = value_at(workload, workload.pod_path)
+    holder = found if isinstance(found, dict) else {}
+    names = [str(part.path[-1]) for part in workload.parts if len(part.path) == len(workload.pod_path) + 1]
+    for name in (*names, *(str(key) for key, value in holder.items() if value in ([], {}))):
         close = meant_field(name)
         if close is not None:
-            taken = isinstance(holder, dict) and close in holder
+            taken = close in holder
             remedy = f"Merge it with {quoted(close)}, which is set already." if taken else f"Write {quoted(close)}."
-            edits = () if taken else renaming(part.path, close)
-            yield Match(part.path, f"unknown field {quoted(name)}{did_you_mean(close)}", remedy, key=True, edits=edits)
+            path, message = (*workload.pod_path, name), f"unknown field {quoted(name)}{did_you_mean(close)}"
+            # Nothing is lost as long as the value is empty.
+            severity: Severity | None = None if name in names else "info"
+            yield Match(path, message, remedy, key=True, severity=severity, edits=() if taken else renaming(path, close))
 
 
 def unreachable_constraint(workload: Workload) -> Iterator[Match]:

@@ -35,8 +35,21 @@ def mentions_placement(text: bytes) -> bool:
     return any(map(text.__contains__, _WORDS))
 
 
-# Parts of words, so that a misspelt one is met, too.
-_WORDS = (b"ffin", b"olerat", b"oleRat", b"odeSel", b"SpreadConstr", b"topologyKey")
+# Parts of words, so that a misspelt one is met, too; the last one is the effect of most tolerations.
+_WORDS = (
+    b"ffin",
+    b"afin",
+    b"olerat",
+    b"oleRat",
+    b"ollerat",
+    b"olarat",
+    b"odeSel",
+    b"odesel",
+    b"ySpread",
+    b"SpreadConstr",
+    b"topologyKey",
+    b"NoSchedule",
+)
 
 
 def holders_in(
@@ -51,7 +64,8 @@ def holders_in(
 
     ``path`` is the path of ``value``. Values at and below the paths of ``passing`` are known already and skipped, and so are ``status`` and
     ``metadata``. Complete objects are not searched; those in a field in which policies and templates contain objects are added to
-    ``manifests``. ``in_values``: yield also the maps in which ``misshapen_fields`` are all that looks like a constraint.
+    ``manifests``. A map with only empty fields with misspelt names is yielded without parts. ``in_values``: so are the maps in which
+    ``misshapen_fields`` are all that looks like a constraint.
     """
     # A map that contains a recognised constraint is not a constraint itself.
     above = frozenset(each[:length] for each in passing for length in range(len(path), len(each)))
@@ -69,8 +83,12 @@ def holders_in(
             continue
         parts: list[ShapedValue] = []
         below: list[tuple[Any, Path]] = []
+        has_misspelt = False
         for key, each in here.items():
             if type(each) is not dict and type(each) is not list and key != "nodeSelector":
+                continue
+            if not each:
+                has_misspelt = has_misspelt or meant_field(key) is not None
                 continue
             to = (*at, key)
             if to in passing or key in ("status", "metadata"):
@@ -82,7 +100,7 @@ def holders_in(
                 parts.append(ShapedValue(shape, to, each))
         if parts:
             yield from _group_by_pods(at, parts, is_pod_spec=is_pod_spec(here))
-        elif dedented_field(here) or (in_values and misshapen_fields(here)):
+        elif has_misspelt or dedented_field(here) or (in_values and misshapen_fields(here)):
             yield Holder(at, ())
         waiting += reversed(below)
 
@@ -225,29 +243,54 @@ _MISPLACED_IN_LABELS = AFFINITY_FIELDS | {"affinity", "tolerations", "topologySp
 
 
 def _is_misspelt(name: str, field: str) -> bool:
-    """Return whether a name is the field with a wrong letter or case; the plural or singular may be a field of its own.
+    """Return whether a name is the field, its plural or its singular, with a wrong letter in its words or a wrong case.
 
-    A name in snake case is a field of an operator or a chart that writes all its fields so.
+    The plural or singular itself may be a field of its own. A name in snake case is a field of an operator or a chart that writes all its
+    fields so.
     """
-    if name == field or "_" in name or abs(len(name) - len(field)) > 1 or name[:1].lower() != field[:1].lower():
+    if name == field or "_" in name or abs(len(name) - len(field)) > 2 or name[:1].lower() != field[:1].lower():
         return False
     from afflint.findings.similarity import is_likely_typo
 
-    return is_likely_typo(name, field) and name.rstrip("s") != field.rstrip("s")
+    forms = field, field.removesuffix("s") if field.endswith("s") else f"{field}s"
+    if name in forms:
+        return False
+    words = [re.findall(_CAMEL_WORD, each) for each in (name, field)]
+    pairs = [(one, own) for one, own in zip(*words, strict=False) if one != own] if "".join(words[0]) == name else []
+    in_words = len(words[0]) == len(words[1]) and bool(pairs) and all(is_likely_typo(*pair) for pair in pairs)
+    return in_words or any(is_likely_typo(name, each) for each in forms)
 
 
-def meant_field(name: str) -> str | None:
+_CAMEL_WORD = r"[A-Za-z][a-z]*"
+
+
+@functools.lru_cache(maxsize=1024)
+def meant_field(name: object) -> str | None:
     """Return the placement field of a pod spec or an affinity that a misspelt name means; None for other names."""
+    if type(name) is not str or name[:1] not in _FIRST_LETTERS:
+        return None
     return next((field for field in (*POD_FIELDS, *sorted(AFFINITY_FIELDS)) if _is_misspelt(name, field)), None)
+
+
+_FIRST_LETTERS = tuple("AaNnPpTt")
 
 
 def misspelt_rule(name: str) -> str | None:
     """Return the rule of an affinity, required or preferred, that a long name means; None if it is one or means something else."""
     if name in _RULES or len(name) < _SHORTEST_RULE:
         return None
-    return next((rule for rule in _RULES if name[:8].lower() == rule[:8] and "during" in name.lower()), None)
+    lower = name.lower()
+    word, during, _ = lower.partition("during")
+    return next((rule for rule in _RULES if during and (lower[:8] == rule[:8] or _is_near(word, rule[: rule.index("D")]))), None)
 
 
+def _is_near(word: str, other: str) -> bool:
+    """Return whether two words begin with one letter, and have the others in common except for two."""
+    letters = {*word, *other}
+    return word[:1] == other[:1] and sum(abs(word.count(each) - other.count(each)) for each in letters) <= _FEW_LETTERS
+
+
+_FEW_LETTERS = 2
 _SHORTEST_RULE = len("requiredDuring")
 
 
