@@ -48,14 +48,9 @@ class TestWholeConstraints:
     def test_at_a_place_that_a_rendered_chart_showed_in_a_pod(self, values: str, finding: str) -> None:
         assert found("metrics-server", values) == [finding]
 
-    def test_elsewhere_the_chart_may_add_to_them(self) -> None:
-        for values in (f"tolerations: {LEGACY}", f"tolerations: {SHADOWED}"):
-            assert found("some-chart", values) == []
-            assert found("metrics-server", f"other: {{{values}}}") == []
-
-    def test_one_constraint_of_two_at_a_verified_place(self) -> None:
-        values = f"tolerations: {LEGACY}\nfurther: {{tolerations: {LEGACY}}}"
-        assert found("metrics-server", values) == ["11:25 info legacy-control-plane-toleration"]
+    def test_elsewhere_as_well(self) -> None:
+        assert found("some-chart", f"tolerations: {LEGACY}") == ["11:25 info legacy-control-plane-toleration"]
+        assert found("metrics-server", f"other: {{tolerations: {SHADOWED}}}") == ["11:48 info shadowed-toleration"]
 
     def test_a_list_to_which_the_chart_adds_tolerations_is_not_whole(self) -> None:
         assert found("metallb", f"controller: {{tolerations: {LEGACY}}}") == ["11:38 info legacy-control-plane-toleration"]
@@ -140,7 +135,6 @@ class TestNumbersAndBooleans:
         [
             "nodeSelector: {enabled: true}",
             "nodeSelector: {storage: true}",
-            "tolerations: [{key: a, operator: Equal, value: true}]",
             "config: {example.com/gpu: 1}",
             "nodeSelector: {example.com/gpu: null}",
         ],

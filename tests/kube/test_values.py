@@ -40,8 +40,9 @@ def test_a_constraint_in_a_file_of_values() -> None:
     assert found.message == "a toleration does not support the operator `Is` (if this reaches a pod, the pod is rejected)"
 
 
-def test_numbers_and_booleans_are_left_alone_as_charts_quote_them() -> None:
-    assert places("nodeSelector: {disk: 1, ssd: true}\ntolerations: [{key: a, value: true}]\n") == []
+def test_numbers_and_booleans_of_labels_without_a_domain_may_be_words_of_the_chart() -> None:
+    text = "nodeSelector: {disk: 1, ssd: true}\ntolerations: [{key: a, value: true}]\n"
+    assert places(text) == ["2:31 warning wrong-type tolerations[0].value"]
 
 
 @pytest.mark.parametrize(

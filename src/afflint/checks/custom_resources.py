@@ -62,7 +62,7 @@ def _is_in_pod_term(match: Match, _: CustomWorkload, __: VerifiedPlaces | None) 
 
 def _has_wrong_type(match: Match, workload: CustomWorkload, _: VerifiedPlaces | None) -> bool:
     value, part = value_at(workload, match.path), workload.part_around(match.path)
-    if workload.known == "shape" and part is not None and part.shape == "affinity" and type(value) is str:
+    if workload.known == "shape" and part is not None and part.shape == "affinity" and type(value) is str and part.value != value:
         return len(match.path) - len(part.path) > 1  # A word of the chart: `podAntiAffinity: soft`.
     return not _is_attribute(value)
 

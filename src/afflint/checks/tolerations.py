@@ -56,9 +56,12 @@ def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
         if toleration.key == MASTER and not tolerated(taint, (other for _, other in parsed)):
             newer = f"since Kubernetes 1.24 kubeadm sets {quoted(CONTROL_PLANE)} instead"
             message = f"this toleration matches only the taint {quoted(MASTER)}; {newer}"
-            yield Match(
-                (*item.path, "key"), message, edits=inserting(item.path[:-1], int(item.path[-1]) + 1, _control_plane_toleration(item.data))
-            )
+            asked = _selected_control_plane(manifest)
+            is_required = asked is not None and asked[1] == CONTROL_PLANE
+            if is_required:
+                message += f", and the pods require nodes with the label {quoted(CONTROL_PLANE)}, so they stay Pending"
+            edits = inserting(item.path[:-1], int(item.path[-1]) + 1, _control_plane_toleration(item.data))
+            yield Match((*item.path, "key"), message, severity="warning" if is_required else None, edits=edits)
 
 
 def _only_with_value(parsed: list[tuple[ConstraintItem, Toleration]]) -> Iterator[Match]:

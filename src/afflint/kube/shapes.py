@@ -20,6 +20,7 @@ AFFINITY_FIELDS = frozenset(("nodeAffinity", "podAffinity", "podAntiAffinity"))
 _POD_FIELD_TYPES = (("affinity", dict), ("nodeSelector", dict), ("tolerations", list), ("topologySpreadConstraints", list))
 POD_FIELDS = tuple(name for name, _ in _POD_FIELD_TYPES)
 """The placement fields of a pod spec that are maps and lists."""
+_POD_FIELDS = frozenset(POD_FIELDS)
 
 
 class Holder(NamedTuple):
@@ -85,10 +86,10 @@ def holders_in(
         below: list[tuple[Any, Path]] = []
         has_misspelt = False
         for key, each in here.items():
-            if type(each) is not dict and type(each) is not list and key != "nodeSelector":
+            if type(each) is not dict and type(each) is not list and key not in _POD_FIELDS:
                 continue
             if not each:
-                has_misspelt = has_misspelt or meant_field(key) is not None
+                has_misspelt = has_misspelt or (each is not None and meant_field(key) is not None)
                 continue
             to = (*at, key)
             if to in passing or key in ("status", "metadata"):
@@ -151,6 +152,8 @@ def shape_of(key: object, value: Any) -> str | None:
 
 def _shape_in_place(key: str, value: Any, holder: dict[str, Any]) -> str | None:
     """Return the shape of a value that has the wrong type for it, if the fields next to it are those of a pod."""
+    if type(value) is str and re.match(_GO_TEXT, value):
+        return key if key in POD_FIELDS else None
     if key == "affinity":
         listed = type(value) is list and all(type(each) is dict and AFFINITY_FIELDS.issuperset(each) for each in value)
         return key if listed and value else None
@@ -167,6 +170,8 @@ def misshapen_fields(holder: dict[str, Any]) -> list[str]:
     return [name for name, type_ in _POD_FIELD_TYPES if type(holder.get(name)) in {str, list, dict} - {type_} and holder[name]]
 
 
+_GO_TEXT = r"\[?map\["
+"""How Go prints a map or a list."""
 _ONE_LABEL = r"[\w./-]+(?: *[:=] *[\w.-]*)?"
 
 

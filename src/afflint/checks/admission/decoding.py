@@ -70,8 +70,8 @@ def _custom_mismatches(manifest: Manifest, target: Target) -> Iterator[Mismatch]
 def _stays_scalar(workload: Workload, path: Path, target: Target) -> bool:
     """Return whether a chart writes a number or a boolean in its values into pods without quotes.
 
-    This is certain at verified places. Elsewhere it is likely for the labels of a node, which nearly every chart writes as they are; a name
-    without a domain may be a word of the chart instead, as in ``enabled: true``.
+    This is certain at verified places. Elsewhere it is likely for a whole constraint and for the labels of a node, which nearly every chart
+    writes as they are; in a node selector, a name without a domain may be a word of the chart instead, as in ``enabled: true``.
     """
     from afflint.charts.releases import is_in_values
     from afflint.checks.verified_places import verified_places
@@ -82,7 +82,7 @@ def _stays_scalar(workload: Workload, path: Path, target: Target) -> bool:
         return True
     part = workload.part_around(path) if isinstance(workload, CustomWorkload) and is_in_values(workload) else None
     name = str(path[-1])
-    return part is not None and part.shape == "nodeSelector" and "/" in name and is_key(name)
+    return part is not None and (part.shape != "nodeSelector" or ("/" in name and is_key(name)))
 
 
 def is_metadata_malformed(manifest: Manifest, template: Path, target: Target) -> bool:
