@@ -38,6 +38,7 @@ def messages(outcome: Outcome) -> list[str]:
         (AFFINITY, "4:7 empty-topology-key"),
         (SPREAD, "2:54 invalid-spread-constraint"),
         ("hub:\n  nodeSelector: {kubernetes.io/os: a b}\n", "2:36 invalid-label-value"),
+        ("jupyterhub:\n  hub: {a: b}\n  proxy:\n    nodeSelector: {pool: core}\n", "4:5 ignored-chart-value"),
         (KIND, "3:36 unknown-operator"),
         (
             f"presubmits:\n  org/repo:\n  - spec:\n      containers: [{{name: a}}]\n      {TOLERATIONS}",

@@ -89,7 +89,7 @@ def release_of(workload: CustomWorkload, sources: Iterable[ChartSource]) -> Char
         return _of_dependency(release, workload.pod_path)
     if reference is not None and chart_of(last_part(reference.chart)) is not None:
         return None  # A chart of another publisher with the name of a known one.
-    return _by_keys(values, path, workload.pod_path, reference)
+    return release_by_keys(values, path, workload.pod_path, reference)
 
 
 def releases_in(data: bytes, names: Collection[str], sources: Iterable[ChartSource]) -> Iterator[ChartSource]:
@@ -272,8 +272,11 @@ def _release_name(name: str | None) -> str | None:
 # Charts by the keys of their values.
 
 
-def _by_keys(values: dict[str, Any], path: Path, pod_path: Path, reference: _ChartReference | None) -> ChartRelease | None:
-    """Return the release of a chart that only the keys of the values identify, or of a dependency with values below its name."""
+def release_by_keys(values: dict[str, Any], path: Path, pod_path: Path, reference: _ChartReference | None) -> ChartRelease | None:
+    """Return the release of a chart that only the keys of the values identify, or of a dependency with values below its name.
+
+    ``path`` is that of the values, and ``pod_path`` that of the constraints in them. None: no known chart.
+    """
     name = reference.release if reference is not None else None
     # One of several values files does not show the labels that another may set.
     complete = reference is not None and reference.complete
