@@ -44,6 +44,7 @@ def messages(outcome: Outcome) -> list[str]:
             f"presubmits:\n  org/repo:\n  - spec:\n      containers: [{{name: a}}]\n      {TOLERATIONS}",
             "5:40 unknown-operator",
         ),
+        ("jobs:\n- spec:\n    containers: [{name: a}]\n    nodeSelector: {pool: a b}\n", "4:26 invalid-label-value"),
         (f"# afflint: ignore[no-matching-pool]\n{WRONG}", "3:36 unknown-operator"),
     ],
 )
@@ -71,7 +72,17 @@ def test_a_value_of_the_name_kind_hides_no_values() -> None:
         ("settings.yaml", "server:\n  nodeSelector: {type: object, description: a b}\n"),
         ("task.json", '{"server": {"tolerations": [{"key": "a", "operator": "Is"}]}}'),
         ("templates/part.yaml", WRONG),
+        ("pkg/testdata/input.yaml", WRONG),
     ],
 )
 def test_other_files_are_not_values(name: str, text: str) -> None:
     assert messages(checked(name, text)) == []
+
+
+def test_they_are_not_compared_with_the_pools_of_the_run() -> None:
+    """Nothing shows that the file is for the cluster of these pools."""
+    spec = "template: {metadata: {labels: {a/disk: ssd}}, spec: {requirements: []}}"
+    Path("pool.yaml").write_text(f"apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{name: a}}\nspec: {{{spec}}}\n")
+    text = "server:\n  nodeSelector: {a/disk: hdd}\n"
+    assert messages(checked("prod.yaml", text)) == []
+    assert messages(checked("values.yaml", text)) == ["values.yaml:2:26 no-matching-pool"]

@@ -41,7 +41,7 @@ def constraints_in_values(document: Document, data: dict[str, Any], *, whole: bo
 
 
 def are_values(document: Document) -> bool | None:
-    """Return whether a document without a kind contains the values of a chart; None if no placement constraint is in it.
+    """Return whether a document without a kind contains the values of a chart or pods; None if no placement constraint is in it.
 
     An affinity, tolerations or spread constraints show it. A node selector shows it if a label has a prefix or the keys above it are those
     of a known chart, because settings of other tools have maps of that name. The expectations of tests, patches without a kind, and files
@@ -50,14 +50,20 @@ def are_values(document: Document) -> bool | None:
     data = document.data
     if type(data) is not dict or any(each in data for each in _OF_APIS):
         return None
-    parts = [part for holder in holders_in(data, ()) for part in holder.parts if _OF_SCHEMAS.isdisjoint(part.path)]
+    holders = [each for each in holders_in(data, ()) if _OF_SCHEMAS.isdisjoint(each.path)]
+    parts = [part for each in holders for part in each.parts]
     if not parts or data.keys() <= _OF_PATCHES or not _OF_TESTS.isdisjoint(data) or document.raw_bytes.lstrip()[:1] == b"{":
         return False if parts else None
-    if any(part.shape != "nodeSelector" or any("/" in str(key) for key in part.value) for part in parts):
+    if any(each.is_pod_spec for each in holders) or any(map(_is_distinct, parts)):
         return True
     from afflint.charts.releases import release_by_keys
 
     return any(release_by_keys(data, (), part.path[:-1], None) is not None for part in parts)
+
+
+def _is_distinct(part: ShapedValue) -> bool:
+    """Return whether nothing but a constraint of Kubernetes can have this form: a node selector needs a label with a prefix."""
+    return part.shape != "nodeSelector" or any("/" in str(key) for key in part.value)
 
 
 _OF_PATCHES = frozenset(("apiVersion", "metadata", "spec", "status"))

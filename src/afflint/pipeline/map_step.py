@@ -20,7 +20,7 @@ from afflint.manifests.manifest import Manifest, Workload
 from afflint.manifests.reader import manifests_in
 from afflint.manifests.workload_sources import DeclaredSource, declared_sources
 from afflint.pools.kinds import MARKS, may_declare
-from afflint.source.skipped_files import NEEDS_TERRAFORM, reason_to_skip
+from afflint.source.skipped_files import NEEDS_TERRAFORM, TEST_DATA, reason_to_skip, role_in
 from afflint.source.sources import is_template, is_terraform
 from afflint.yaml import documents, prefilter, terraform
 from afflint.yaml.document import Duplicate
@@ -412,14 +412,17 @@ class Checker:
         from afflint.kube.shapes import mentions_placement
 
         named = prefilter.is_values_file(name) or prefilter.holds_values(data)
-        if not mentions_placement(data) or (named and prefilter.in_template_folder(name)):
+        excluded = prefilter.in_template_folder(name) if named else role_in(name) == TEST_DATA
+        if excluded or not mentions_placement(data):
             return [], False
 
         def unverified(checker: Checker, document: Document) -> _DocumentResult:
             manifests, inside = list(constraints_in_values(document, {})), list(checker._embedded_values(document))
             if not manifests and not inside:  # A suppression may be for what the chart does with the values.
                 return _DocumentResult(document.index, (), suppressions=checker._suppressions(document, ())[1], counts=False)
-            demands = [each for workload in manifests for each in demands_of(workload)] if checker._settings.inventory else ()
+            # Nothing shows that the pools of the run are those of a file that only its content shows to be values.
+            compared = manifests if named and checker._settings.inventory else ()
+            demands = [each for workload in compared for each in demands_of(workload)]
             faults, suppressions = checker._suppressions(document, manifests)
             found = checker._check_document(document, manifests)
             return _DocumentResult(document.index, (*found, *inside, *faults), tuple(demands), suppressions)
