@@ -134,21 +134,23 @@ def matches_path(pattern: Path, path: Path) -> bool:
     return len(pattern) == len(path) and all(step in (EACH, own) for step, own in zip(pattern, path, strict=True))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def chart_of(name: str) -> KnownChart | None:
     """Return what the catalogue knows about the chart with a name, or None if it does not contain the chart."""
-    data = _data()
-    start = data.find(f'\n{{"chart":{json.dumps(name)},'.encode()) + 1
-    return _chart(json.loads(data[start : data.index(b"\n", start)])) if start else None
+    line = _lines().get(name)
+    return _chart(json.loads(line)) if line is not None else None
 
 
 @cache
-def _data() -> bytes:
-    """Return the whole catalogue after a line break, so that every line follows one."""
+def _lines() -> dict[str, bytes]:
+    """Return the lines of the catalogue by the name of the chart that each begins with."""
     from afflint.resources import directory
 
     with open(os.path.join(directory("schemas"), "charts.jsonl"), "rb") as file:
-        return b"\n" + file.read()
+        return {line[len(_HEAD) : line.index(b'"', len(_HEAD))].decode(): line for line in file}
+
+
+_HEAD = b'{"chart":"'
 
 
 def _chart(entry: dict[str, Any]) -> KnownChart:

@@ -288,7 +288,7 @@ def release_by_keys(values: dict[str, Any], path: Path, pod_path: Path, referenc
         chart = chart_of("jupyterhub")
     else:
         chart = None
-    below = pod_path[len(path) :] if chart is None else ()
+    below = pod_path[len(path) :][:_MOST_NESTED] if chart is None else ()
     for depth, step in enumerate(below):
         path, values = (*path, step), map_at(values, str(step))
         chart = chart_of(str(step))
@@ -298,6 +298,10 @@ def release_by_keys(values: dict[str, Any], path: Path, pod_path: Path, referenc
     if chart is None:
         return None
     return ChartRelease(chart, _versions_by_values(chart, values), _release_name(name), values, path, complete)
+
+
+_MOST_NESTED = 3
+"""How many levels below the values of a chart those of a dependency of its dependencies are."""
 
 
 def _has_maps_of(chart: KnownChart, values: dict[str, Any]) -> bool:
