@@ -44,6 +44,8 @@ MUCH: dict[str, tuple[int, Callable[[int], str]]] = {
     "repeated keys": (10_000, lambda n: POD + "  nodeSelector:\n" + lines("    k: v\n", n)),
     "findings in a map": (5_000, lambda n: POD + "  nodeSelector:\n" + lines("    k@: 5\n", n)),
     "findings in a list": (4_000, lambda n: POD + "  tolerations:\n" + lines("  - {operator: Equal, value: x}\n", n)),
+    "values without a kind": (4_000, lambda n: lines("c-@: {d@: {e@: {nodeSelector: {a/b: c}, tolarations: []}}}\n", n)),
+    "values of unknown charts": (4_000, lambda n: lines("c-@: {d@: {e@: {nodeSelector: {a: b}}}}\n", n)),
     "unknown fields": (1_000, lambda n: POD + lines("  nodSelector@: x\n", n)),
     "labels": (5_000, lambda n: POD.replace("  name: web\n", "  name: web\n  labels:\n" + lines("    'a b@': x\n", n))),
     "labels on a line": (5_000, lambda n: POD + "  nodeSelector: {" + lines("k@: 5, ", n) + "}\n"),
