@@ -327,6 +327,58 @@ def anti(labels: str) -> str:
     return "{podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [" + term + "]}}"
 
 
+def helmfile(chart: str, values: str, *, version: str = "", more: str = "") -> dict[str, str]:
+    """A helmfile with a release `web` of a chart with these values, which begin on line 8."""
+    head = f"""\
+repositories:
+- {{name: own, url: https://prometheus-community.github.io/helm-charts}}
+releases:
+- name: web
+  chart: {chart}
+  version: "{version}"
+  values:
+"""
+    return {"helmfile.yaml": f"{head}  - {values}\n{more}"}
+
+
+class TestReleasesOfAHelmfile:
+    @pytest.mark.parametrize(
+        ("chart", "values", "key"),
+        [
+            ("own/kube-prometheus-stack", f"prometheus: {{tolerations: {TOLERATIONS}}}", "prometheus.tolerations"),
+            ("ingress-nginx/ingress-nginx", f"tolerations: {TOLERATIONS}", "tolerations"),
+            ("oci://ghcr.io/jupyterhub/jupyterhub", f"singleuser: {{tolerations: {TOLERATIONS}}}", "singleuser.tolerations"),
+        ],
+    )
+    def test_a_value_that_the_chart_does_not_read(self, chart: str, values: str, key: str) -> None:
+        text = helmfile(chart, values)
+        (finding,) = lint(text)
+        assert (finding.rule, finding.span.line) == (IGNORED, 8)
+        assert finding.message == f"{chart.rpartition('/')[2]} does not read `{key}`: it reaches no pod"
+        assert lint(helmfile("./charts/own", values)) == []
+
+    @pytest.mark.parametrize(
+        ("name", "more", "count"),
+        [
+            ("web", "", 0),
+            ("job", "", 1),
+            ("job", "  - other.yaml\n", 0),
+            ("job", "  set: [{name: nameOverride, value: job}]\n", 0),
+        ],
+    )
+    def test_the_labels_of_its_pods_have_the_name_of_the_release(self, name: str, more: str, count: int) -> None:
+        """Other values may change the labels."""
+        constraint = f"{SPREADS[1:-2]}, labelSelector: {{matchLabels: {{app.kubernetes.io/name: {name}}}}}}}"
+        values = f"controllers: {{web: {{containers: {{a: {{}}}}}}}}\n    defaultPodOptions: {{topologySpreadConstraints: [{constraint}]}}"
+        found = lint(helmfile("bjw-s/app-template", values, version="3.5.1", more=more))
+        assert [(each.rule, each.span.line) for each in found] == [(SPREAD, 9)] * count
+
+    @pytest.mark.parametrize("release", ["[]", "a", "{values: {}}", "{chart: 1, values: [{nodeSelector: {a/b: c}}]}"])
+    def test_malformed_releases(self, release: str) -> None:
+        assert lint({"helmfile.yaml": f"repositories: [a]\nreleases: [{release}]\nx: {{tolerations: {TOLERATIONS}}}\n"}) == []
+        assert lint({"helmfile.yaml": f"repositories: a\nreleases: {release}\nx: {{tolerations: {TOLERATIONS}}}\n"}) == []
+
+
 class TestSelectors:
     def test_a_spread_constraint_with_the_name_of_the_release(self) -> None:
         values = "controller: {topologySpreadConstraints: " + spread("app.kubernetes.io/name: nginx-external") + "}"

@@ -1,4 +1,4 @@
-"""Which chart gets some values: releases of Flux, Argo CD, Kustomize, k3s and RKE2, and values whose own keys identify the chart."""
+"""Which chart gets some values: releases of Flux, Argo CD, Kustomize, k3s, RKE2 and helmfile, and values whose keys identify the chart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.manifests.custom_resources import CustomWorkload
 from afflint.yaml import documents
-from afflint.yaml.document import list_at, map_at
+from afflint.yaml.document import list_at, map_at, value_at_path
 from afflint.yaml.object_fields import group_of, kind_of, name_of
 from afflint.yaml.placeholders import is_placeholder
 
@@ -150,7 +150,9 @@ def is_in_values(workload: CustomWorkload) -> bool:
 def _values_of(workload: CustomWorkload) -> tuple[dict[str, Any], Path, dict[str, Any]] | None:
     """Return the values that contain the constraints, their path, and the object that contains them; None for other constraints."""
     if workload.kind.name == "values" and not workload.kind.group:
-        data = workload.document.data
+        data, inline = workload.document.data, workload.pod_path[:4]
+        if inline[:1] == ("releases",) and inline[2:3] == ("values",) and type(value_at_path(data, *inline)) is dict:
+            return value_at_path(data, *inline), inline, data
         return (data, (), workload.data) if type(data) is dict else None
     path = _path_of_values(workload)
     value: Any = workload.data
@@ -176,6 +178,8 @@ def _reference(
     """Return how the owner of some values refers to the chart; None if it does not."""
     kind, group = kind_of(owner), group_of(owner)
     spec, name = map_at(owner, "spec"), name_of(owner)
+    if path[:1] == ("releases",):
+        return _of_helmfile(owner, value_at_path(owner, *path[:2]))
     if kind == "HelmRelease" and group in _FLUX:
         return _of_flux(spec, name, sources)
     if kind in ("Application", "ApplicationSet") and group == _ARGO:
@@ -196,6 +200,20 @@ def _reference(
     if kind == "HelmChart" and group == _K3S:
         return _reference_to(spec.get("chart"), spec.get("repo"), spec.get("version"), name)
     return None
+
+
+def _of_helmfile(helmfile: dict[str, Any], release: dict[str, Any]) -> _ChartReference | None:
+    """Return how a release of a helmfile refers to its chart; the chart begins with the name of a repository, or is an address."""
+    chart = str(release.get("chart"))
+    listed = [each for each in list_at(helmfile, "repositories") if type(each) is dict and each.get("name") == chart.partition("/")[0]]
+    repository = next((each.get("url") for each in listed), None) or chart.rpartition("/")[0]
+    complete = len(list_at(release, "values")) == 1 and not _CHANGING.intersection(release)
+    name = release.get("name") if complete else None  # Other values may replace the name in labels.
+    return _reference_to(release.get("chart"), repository, release.get("version"), name, complete)
+
+
+_CHANGING = frozenset(("set", "setTemplate", "inherit", "strategicMergePatches", "jsonPatches", "transformers"))
+"""Fields of a release with other values, or with changes of the output."""
 
 
 def _of_flux(spec: dict[str, Any], name: object, sources: dict[tuple[str, str], ChartSource]) -> _ChartReference | None:
