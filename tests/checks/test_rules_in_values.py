@@ -137,7 +137,47 @@ class TestTypes:
         assert (rule, reported) == ("wrong-type", message)
 
     @pytest.mark.parametrize(
-        "server", ["nodeSelector: {enabled: true}", "affinity: soft", "affinity: {podAntiAffinity: hard}", "tolerations: 'a=b:NoSchedule'"]
+        "server",
+        [
+            "affinity: []",
+            "nodeSelector: []",
+            "nodeSelector: {enabled: true}",
+            "affinity: soft",
+            "affinity: {podAntiAffinity: hard}",
+            "tolerations: 'a=b:NoSchedule'",
+        ],
     )
     def test_words_of_charts(self, server: str) -> None:
         assert found(f"server:\n  {server}\n", "values.yaml") == []
+
+    @pytest.mark.parametrize(
+        ("wrong", "right", "wanted"),
+        [
+            ("tolerations: {}", "tolerations: []", "`tolerations` must be a list, not a map"),
+            ("topologySpreadConstraints: {}", "topologySpreadConstraints: []", "`topologySpreadConstraints` must be a list, not a map"),
+        ],
+    )
+    def test_an_empty_map_in_place_of_a_list_is_an_info(self, wrong: str, right: str, wanted: str) -> None:
+        (finding,) = lint({"values.yaml": f"server:\n  replicas: 1\n  {wrong}\n"})
+        assert (finding.rule, finding.severity, finding.span.line) == ("wrong-type", "info", 3)
+        assert finding.message == f"{wanted} (if the chart does not leave out empty values, the pod is rejected)"
+        assert lint({"values.yaml": f"server:\n  replicas: 1\n  {right}\n"}) == []
+        assert lint({"resource.yaml": f"apiVersion: a.example.com/v1\nkind: A\nmetadata: {{name: a}}\nspec:\n  {wrong}\n"}) == []
+
+
+class TestAffinityInAPodSpec:
+    """Prow and other tools have pods in files without a kind."""
+
+    JOB = "jobs:\n- spec:\n    containers: [{name: a, image: a}]\n"
+
+    def test_a_pod_spec_has_no_field_of_that_name(self) -> None:
+        own = POD % (1, TERM % "x")
+        inside = own.removeprefix("affinity: {").removesuffix("}")
+        (finding,) = lint({"jobs.yaml": f"{self.JOB}    {inside}\n"})
+        assert (finding.rule, finding.severity, finding.span.line) == ("misplaced-constraint", "warning", 4)
+        assert finding.message.startswith("podAntiAffinity is set in the pod spec, which has no such field; it belongs in affinity")
+        assert lint({"jobs.yaml": f"{self.JOB}    {own}\n"}) == []
+
+    def test_charts_and_operators_may_have_one(self) -> None:
+        inside = (POD % (1, TERM % "x")).removeprefix("affinity: {").removesuffix("}")
+        assert lint({"values.yaml": f"server:\n  replicas: 2\n  {inside}\n"}) == []

@@ -12,7 +12,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import did_you_mean, join_words, quoted
 from afflint.kube.kinds import EACH
-from afflint.kube.shapes import dedented_field, is_pod_spec, meant_field
+from afflint.kube.shapes import AFFINITY_FIELDS, dedented_field, is_pod_spec, meant_field
 from afflint.manifests.custom_resources import KINDS_WITH_VALUES, CustomWorkload, value_at
 from afflint.manifests.manifest import Workload
 from afflint.manifests.resource_fields import WHOLE_CONSTRAINTS
@@ -54,8 +54,14 @@ def unreachable_constraint(workload: Workload) -> Iterator[Match]:
             yield Match(part.path, f"{name} is set in {end.where}", end.help.format(name), key=True, severity=end.severity)
         return
     yield from _outside_known_places(workload)
-    holder = value_at(workload, workload.pod_path)
-    dedented = dedented_field(holder) if isinstance(holder, dict) else None
+    found = value_at(workload, workload.pod_path)
+    holder = found if isinstance(found, dict) else {}
+    for name in AFFINITY_FIELDS.intersection(part.path[-1] for part in workload.parts) if is_pod_spec(holder) else ():
+        path, home = (*workload.pod_path, name), (*workload.pod_path, "affinity")
+        edits = () if value_at(workload, (*home, name)) else moving(path, home)
+        message = f"{name} is set in the pod spec, which has no such field; it belongs in affinity"
+        yield Match(path, message, f"Move it to `affinity.{name}`.", key=True, edits=edits)
+    dedented = dedented_field(holder)
     if dedented is not None:
         field, inside = dedented
         home = (*workload.pod_path, field)

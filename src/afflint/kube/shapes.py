@@ -66,7 +66,7 @@ def holders_in(
     ``path`` is the path of ``value``. Values at and below the paths of ``passing`` are known already and skipped, and so are ``status`` and
     ``metadata``. Complete objects are not searched; those in a field in which policies and templates contain objects are added to
     ``manifests``. A map with only empty fields with misspelt names is yielded without parts. ``in_values``: so are the maps in which
-    ``misshapen_fields`` are all that looks like a constraint.
+    ``misshapen_fields`` and ``empty_fields`` are all that looks like a constraint.
     """
     # A map that contains a recognised constraint is not a constraint itself.
     above = frozenset(each[:length] for each in passing for length in range(len(path), len(each)))
@@ -84,12 +84,14 @@ def holders_in(
             continue
         parts: list[ShapedValue] = []
         below: list[tuple[Any, Path]] = []
-        has_misspelt = False
+        has_mistake = False
         for key, each in here.items():
             if type(each) is not dict and type(each) is not list and key not in _POD_FIELDS:
                 continue
             if not each:
-                has_misspelt = has_misspelt or (each is not None and meant_field(key) is not None)
+                if type(each) is not dict and type(each) is not list:
+                    continue
+                has_mistake = has_mistake or meant_field(key) is not None or (in_values and key in empty_fields(here))
                 continue
             to = (*at, key)
             if to in passing or key in ("status", "metadata"):
@@ -101,7 +103,7 @@ def holders_in(
                 parts.append(ShapedValue(shape, to, each))
         if parts:
             yield from _group_by_pods(at, parts, is_pod_spec=is_pod_spec(here))
-        elif has_misspelt or dedented_field(here) or (in_values and misshapen_fields(here)):
+        elif has_mistake or dedented_field(here) or (in_values and misshapen_fields(here)):
             yield Holder(at, ())
         waiting += reversed(below)
 
@@ -168,6 +170,14 @@ def _shape_in_place(key: str, value: Any, holder: dict[str, Any]) -> str | None:
 def misshapen_fields(holder: dict[str, Any]) -> list[str]:
     """Return the placement fields of a map whose value is text, or a list in place of a map, or a map in place of a list."""
     return [name for name, type_ in _POD_FIELD_TYPES if type(holder.get(name)) in {str, list, dict} - {type_} and holder[name]]
+
+
+def empty_fields(holder: dict[str, Any]) -> list[str]:
+    """Return the placement fields of a map whose value is an empty map in place of a list.
+
+    An empty list in place of a map is on purpose: unlike an empty map, it removes the default of a chart.
+    """
+    return [name for name, type_ in _POD_FIELD_TYPES if type_ is list and holder.get(name) == {}]
 
 
 _GO_TEXT = r"\[?map\["

@@ -11,7 +11,7 @@ from glob import escape, glob
 from typing import Any
 
 from afflint.charts.chart_files import files_of_chart, merged_values
-from afflint.charts.chart_table import ChartTable, table_of
+from afflint.charts.chart_table import ChartTable
 from afflint.findings.namedtuples import NamedTuple
 from afflint.rendering.given_values import merged
 from afflint.rendering.helm import ChartRendering
@@ -60,7 +60,7 @@ class ChartTrials:
     @cached_property
     def table(self) -> ChartTable:
         """What the templates of the chart do with values."""
-        return table_of(files_of_chart(self.folder))
+        return ChartTable(parts_of_chart(files_of_chart(self.folder)))
 
     @cached_property
     def values(self) -> dict[str, Any]:
