@@ -178,6 +178,14 @@ class TestAffinityInAPodSpec:
         assert finding.message.startswith("podAntiAffinity is set in the pod spec, which has no such field; it belongs in affinity")
         assert lint({"jobs.yaml": f"{self.JOB}    {own}\n"}) == []
 
+    def test_a_constraint_next_to_the_spec(self) -> None:
+        text = self.JOB.replace("- spec:", "- nodeSelector: {pool: a}\n  spec:")
+        (finding,) = lint({"jobs.yaml": text})
+        assert (finding.rule, finding.span.line) == ("misplaced-constraint", 2)
+        assert finding.message.startswith("nodeSelector is next to the spec of a pod, not in it")
+        assert lint({"jobs.yaml": self.JOB + "    nodeSelector: {pool: a}\n"}) == []
+        assert lint({"jobs.yaml": text.replace("containers", "steps") + "  affinity: {}\n"}) == []
+
     def test_charts_and_operators_may_have_one(self) -> None:
         inside = (POD % (1, TERM % "x")).removeprefix("affinity: {").removesuffix("}")
         assert lint({"values.yaml": f"server:\n  replicas: 2\n  {inside}\n"}) == []

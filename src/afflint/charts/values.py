@@ -15,9 +15,9 @@ from typing import Any
 from afflint.findings.paths import Path
 from afflint.kube.constraints import ShapedValue
 from afflint.kube.kinds import Kind
-from afflint.kube.shapes import Holder, holders_in, mentions_placement, shape_of
+from afflint.kube.shapes import Holder, holders_in, is_pod_spec, mentions_placement, shape_of
 from afflint.manifests.custom_resources import CustomWorkload
-from afflint.yaml.document import Document
+from afflint.yaml.document import Document, map_at, value_at_path
 from afflint.yaml.embedded import EmbeddedDocument, document_in_text, documents_in_block, entry_with_text, text_of_block
 from afflint.yaml.prefilter import is_values_file
 from afflint.yaml.template_text import named_templates_in, template_text
@@ -54,7 +54,8 @@ def are_values(document: Document) -> bool | None:
     parts = [part for each in holders for part in each.parts]
     if not parts or data.keys() <= _OF_PATCHES or not _OF_TESTS.isdisjoint(data) or document.raw_bytes.lstrip()[:1] == b"{":
         return False if parts else None
-    if any(each.is_pod_spec for each in holders) or any(map(_is_distinct, parts)):
+    pods = any(each.is_pod_spec or is_pod_spec(map_at(value_at_path(data, *each.path), "spec")) for each in holders)
+    if pods or any(map(_is_distinct, parts)):
         return True
     from afflint.charts.releases import release_by_keys
 

@@ -53,7 +53,8 @@ def ignored_chart_value(workload: Workload, target: Target) -> Iterator[Match]:
 def misshapen_chart_value(workload: Workload, target: Target) -> Iterator[Match]:
     """Report text, a list or a map in place of a constraint where the chart certainly writes it into pods.
 
-    The shape of such a value alone does not show what it is. A chart may parse text that could be a map.
+    The shape of such a value alone does not show what it is. A chart may parse text that could be a map. An empty map in place of a list
+    is reported for every chart.
     """
     assert isinstance(workload, CustomWorkload)
     holder, judged = value_at(workload, workload.pod_path), {part.path[-1] for part in workload.parts}

@@ -61,6 +61,11 @@ def unreachable_constraint(workload: Workload) -> Iterator[Match]:
         edits = () if value_at(workload, (*home, name)) else moving(path, home)
         message = f"{name} is set in the pod spec, which has no such field; it belongs in affinity"
         yield Match(path, message, f"Move it to `affinity.{name}`.", key=True, edits=edits)
+    if workload.kind.name == "values" and isinstance(holder.get("spec"), dict) and is_pod_spec(holder["spec"]):
+        for part in workload.parts:
+            edits = moving(part.path, (*workload.pod_path, "spec"), merge=True)
+            message = f"{part.path[-1]} is next to the spec of a pod, not in it"
+            yield Match(part.path, message, f"Move {part.path[-1]} into `spec`.", key=True, edits=edits)
     dedented = dedented_field(holder)
     if dedented is not None:
         field, inside = dedented
