@@ -20,6 +20,11 @@ FIXED = [
         [("deprecated-node-label", 97), ("legacy-control-plane-toleration", 464)],
     ),
     ("NVIDIA+gpu-operator/blob-170ee14277", "driver-additional-configs.yaml", [("selector-template-mismatch", 132)]),
+    (
+        "kubevirt+project-infra/879008ffa",
+        "github/ci/prow/files/jobs/kubevirt/kubevirt-presubmits.yaml",
+        [("misplaced-constraint", 301)],
+    ),
     ("aws-samples+eks-workshop-v2/blob-919ce884a1", "nodeselector-w-toleration-deployment.yaml", [("wrong-type", 13)]),
 ]
 
@@ -32,16 +37,19 @@ TWO_MISTAKES = "rook+rook/blob-97bc0319a1"
 # Two releases of ingress-nginx whose spread constraints ask for the wrong one; the commit corrected one and copied its name to the other.
 TWO_RELEASES = "bjw-s-labs+home-ops/79204764f5"
 
+# Pods in jobs of Prow. Two commits overlooked one of the mistakes, and one brought them in. Each rule with its lines before and after.
+OF_PROW = {
+    "kubevirt+project-infra/216af8f25": {"misplaced-constraint": ([163, 217, 261], [261])},
+    "kubevirt+project-infra/743e6d899": {"misplaced-constraint": ([134], []), "empty-topology-key": ([137], [138])},
+    "kubevirt+project-infra/d30c255cf": {"missing-term-wrapper": ([], [108, 129, 131, 138, 207, 464])},
+}
+
 NOTHING_TO_FIND = {
     "NVIDIA+gpu-operator/e1863f270": "a toleration is missing for a taint of the GPU nodes: the manifests do not show the taint",
     "aws-samples+eks-workshop-v2/4306eaea": "a patch: its anti-affinity catches others only together with the manifests it patches",
     "bjw-s-labs+home-ops/1ebf2418d0": "a HelmRelease, whose values only its chart can read",
     "bjw-s-labs+home-ops/60bc2cd04e": "a HelmRelease",
     "bjw-s-labs+home-ops/a752ac7bbf": "a HelmRelease",
-    "kubevirt+project-infra/216af8f25": "jobs of Prow, which name neither apiVersion nor kind",
-    "kubevirt+project-infra/743e6d899": "jobs of Prow",
-    "kubevirt+project-infra/879008ffa": "jobs of Prow",
-    "kubevirt+project-infra/d30c255cf": "jobs of Prow",
 }
 
 
@@ -81,6 +89,14 @@ def test_two_releases_of_a_chart_and_one_was_corrected() -> None:
     assert found == {"before": [external, internal], "after": [external]}
 
 
+@pytest.mark.parametrize("commit", OF_PROW)
+def test_commits_that_left_a_mistake_or_brought_one_in(commit: str) -> None:
+    folder = shared("corpus", "history", *commit.split("/"))
+    for index, when in enumerate(("before", "after")):
+        found = sorted((each.rule, each.span.line) for each in lint(folder / when))
+        assert found == sorted((rule, line) for rule, lines in OF_PROW[commit].items() for line in lines[index])
+
+
 @pytest.mark.parametrize("commit", NOTHING_TO_FIND)
 def test_where_the_manifests_do_not_show_it_nothing_is_found(commit: str) -> None:
     folder = shared("corpus", "history", *commit.split("/"))
@@ -90,4 +106,4 @@ def test_where_the_manifests_do_not_show_it_nothing_is_found(commit: str) -> Non
 def test_every_commit_of_the_collection_is_accounted_for() -> None:
     folder = shared("corpus", "history")
     there = {path.relative_to(folder).as_posix() for path in folder.glob("*/*")}
-    assert there == {*(commit for commit, *_ in FIXED), BROUGHT_IN, TWO_MISTAKES, TWO_RELEASES, *NOTHING_TO_FIND}
+    assert there == {*(commit for commit, *_ in FIXED), *OF_PROW, BROUGHT_IN, TWO_MISTAKES, TWO_RELEASES, *NOTHING_TO_FIND}
