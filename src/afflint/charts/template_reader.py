@@ -257,7 +257,8 @@ class TemplateReader:
             return TRUE, self._run(body, dot, scope)
         value = self._value(action.expression, dot, scope)
         condition = truth_of(value)
-        self._read(value, asked=True)
+        # What a chart rejects is read.
+        self._read(value, asked=not any(isinstance(each, Statement) and _FAILS.search(each.text) for each in body))
         self._ask(condition)
         if action.word == "range":
             return condition, self._range(action, body, value, scope)
@@ -618,6 +619,7 @@ _SHORTEST_CUT = 40
 _CHART_FIELDS = ("Version", "AppVersion", "Annotations", "Description", "KubeVersion", "Type", "Keywords", "Home", "Sources", "IsRoot")
 RELEASE_NAME: Path = ("\0release",)
 """The path of the name of the release, as if it were a value."""
+_FAILS = re.compile(r"\bfail\b")
 _BASE_PATH, _FILES = "\0templates", "\0files"
 _ANY_FILE: Path = ("\0file",)
 _Function = Callable[[TemplateReader, list[Symbol]], Symbol]

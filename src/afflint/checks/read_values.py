@@ -22,7 +22,7 @@ from afflint.manifests.custom_resources import CustomWorkload
 from afflint.yaml.document import Document, value_at_path
 from afflint.yaml.object_fields import api_version_of, kind_of
 
-_WORDS = frozenset(("priorityClassName", "runtimeClassName", "schedulerName"))
+_WORDS = frozenset(("priorityClassName", "runtimeClassName", "schedulerName", "replicaCount"))
 _NAMES = frozenset((*POD_FIELDS, *AFFINITY_FIELDS, "podLabels"))
 _ABOUT_PLACEMENT = re.compile(r"(?i)affinit|toleration|node_?selector|spread")
 _MOST_NAMED = 3

@@ -10,7 +10,7 @@ from functools import cached_property
 from glob import escape, glob
 from typing import Any
 
-from afflint.charts.chart_files import files_of_chart, merged_values
+from afflint.charts.chart_files import files_of_chart, merged_values, parts_of_chart
 from afflint.charts.chart_table import ChartTable
 from afflint.findings.namedtuples import NamedTuple
 from afflint.rendering.given_values import merged
