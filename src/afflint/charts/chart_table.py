@@ -79,7 +79,8 @@ class ChartTable:
 
     @cached_property
     def _asked(self) -> _PathTree:
-        return _PathTree([*self.reads.asked, *self.chart.conditions])
+        # A value with any name is asked for by its name only in a loop.
+        return _PathTree([*(each for each in self.reads.asked if each[:1] != (EACH,)), *self.chart.conditions])
 
     @cached_property
     def paths(self) -> list[Path]:
