@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from afflint.charts.catalogue import matches_path
@@ -13,6 +13,7 @@ from afflint.checks.affinity import contradictory_requirements as contradictions
 from afflint.checks.match import Match, Target, moving, renaming, replacing
 from afflint.constraints.pods import PodAffinityTerm, TopologySpreadConstraint, pod_constraints
 from afflint.findings.edits import SymbolicEdit
+from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, Step, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.findings.similarity import is_likely_typo
@@ -247,30 +248,61 @@ def _with_parts(workload: CustomWorkload, *parts: ShapedValue) -> CustomWorkload
 # Selectors.
 
 
+class OwnPods(NamedTuple):
+    """The pods of a chart. ``labels`` returns those of the pods that the constraint at a path of the document reaches, for a selector."""
+
+    chart: str
+    labels: Callable[[Path, Selector], list[OwnLabels]]
+
+
 def spread_misses_itself(workload: Workload, target: Target) -> Iterator[Match]:
     """Report spread constraints in the values of a chart that do not select the pods that they go into."""
     if workload.constraints.spreads:
-        spreads = [(each, "spread constraint does not count its own pods") for each in pod_constraints(workload).spreads]
-        yield from _missing_own_pods(workload, target, spreads)
+        yield from spreads_without_own_pods(workload, _own_pods(workload, target))
 
 
 def anti_affinity_misses_itself(workload: Workload, target: Target) -> Iterator[Match]:
     """Report anti-affinity in the values of a chart that nearly selects the pods that it goes into, but does not."""
     if workload.constraints.pod_terms:
-        terms = [(each, f"{each.name} separates no pods") for each in pod_constraints(workload).terms if each.anti]
-        yield from _missing_own_pods(workload, target, terms)
+        yield from anti_affinity_without_own_pods(workload, _own_pods(workload, target))
 
 
-def _missing_own_pods(
-    workload: Workload, target: Target, constraints: Sequence[tuple[TopologySpreadConstraint | PodAffinityTerm, str]]
-) -> Iterator[Match]:
-    """Yield the constraints that do not select the pods that they go into; each is given with the effect that it misses."""
+def _own_pods(workload: Workload, target: Target) -> OwnPods | None:
+    """Return the pods of the chart in whose values the constraints of a workload are; None if the chart is not known."""
     assert isinstance(workload, CustomWorkload)
     release = release_of(workload, target.chart_sources)
     if release is None:
-        return
-    for constraint, effect in constraints:
-        missed = _missed(workload, release, constraint)
+        return None
+    depth, chart = len(release.path), release
+
+    def labels(path: Path, selector: Selector) -> list[OwnLabels]:
+        own = labels_at_place(chart, path[depth:])
+        if _missed_by_all(own, selector) is not None:  # The values are searched for labels only if these matter.
+            own = labels_at_place(chart, path[depth:], user_labels(chart.values))
+        return own
+
+    return OwnPods(release.chart.name, labels)
+
+
+def spreads_without_own_pods(workload: Workload, pods: OwnPods | None) -> Iterator[Match]:
+    """Yield the spread constraints of a workload that select none of the pods that they go into."""
+    spreads = [(each, "spread constraint does not count its own pods") for each in pod_constraints(workload).spreads]
+    yield from _without_own_pods(workload, pods, spreads)
+
+
+def anti_affinity_without_own_pods(workload: Workload, pods: OwnPods | None) -> Iterator[Match]:
+    """Yield the anti-affinity of a workload that nearly selects the pods that it goes into, but does not."""
+    terms = [(each, f"{each.name} separates no pods") for each in pod_constraints(workload).terms if each.anti]
+    yield from _without_own_pods(workload, pods, terms)
+
+
+def _without_own_pods(
+    workload: Workload, pods: OwnPods | None, constraints: Sequence[tuple[TopologySpreadConstraint | PodAffinityTerm, str]]
+) -> Iterator[Match]:
+    """Yield the constraints that do not select the pods that they go into; each is given with the effect that it misses."""
+    assert isinstance(workload, CustomWorkload)
+    for constraint, effect in constraints if pods is not None else ():
+        missed = _missed(workload, pods, constraint) if pods is not None else None
         if missed is not None and not has_placeholder(missed[0]):
             message = f"this {effect}: it selects {quoted(describe(missed[0]))}, but {missed[1]}"
             yield Match((*constraint.path, "labelSelector"), message, _REMEDY, key=True)
@@ -297,7 +329,7 @@ def affinity_target_missing(workload: Workload, target: Target) -> Iterator[Matc
             missed = _missed_by_all(every, selector)
             if chosen is not None and missed is not None and missed not in named and not has_placeholder(missed):
                 message = f"no pod of the release {quoted(name)} has {quoted(describe(missed))}, which this {term.name} selects: "
-                yield Match((*term.path, "labelSelector"), message + _reason(chosen, every[0], missed), _REMEDY, key=True)
+                yield Match((*term.path, "labelSelector"), message + _reason(chosen.chart.name, every[0], missed), _REMEDY, key=True)
                 break
 
 
@@ -306,7 +338,7 @@ _REMEDY = "Select the pods by the labels that the chart sets."
 
 
 def _missed(
-    workload: CustomWorkload, release: ChartRelease, constraint: TopologySpreadConstraint | PodAffinityTerm
+    workload: CustomWorkload, pods: OwnPods, constraint: TopologySpreadConstraint | PodAffinityTerm
 ) -> tuple[Requirement, str] | None:
     """Return a requirement that none of the pods of a constraint's place meet, and the reason; None if they may meet the selector.
 
@@ -316,9 +348,7 @@ def _missed(
     selector = constraint.label_selector
     if part is None or not isinstance(selector, Selector) or not selector.requirements or constraint.has_label_keys:
         return None
-    own = labels_at_place(release, part.path[len(release.path) :])
-    if _missed_by_all(own, selector) is not None:  # The values are searched for labels only if these matter.
-        own = labels_at_place(release, part.path[len(release.path) :], user_labels(release.values))
+    own = pods.labels(part.path, selector)
     first = _missed_by_all(own, selector)
     if first is None:
         return None
@@ -326,7 +356,7 @@ def _missed(
         any(each.resembles(first) for each in own) and not constraint.namespaces and constraint.namespace_selector is None
     ):
         return None
-    return first, _reason(release, own[0], first)
+    return first, _reason(pods.chart, own[0], first)
 
 
 def _missed_by_all(own: list[OwnLabels], selector: Selector) -> Requirement | None:
@@ -335,8 +365,8 @@ def _missed_by_all(own: list[OwnLabels], selector: Selector) -> Requirement | No
     return missed[0] if missed and all(missed) else None
 
 
-def _reason(release: ChartRelease, own: OwnLabels, missed: Requirement) -> str:
-    who = "the operator" if own.operated else release.chart.name
+def _reason(chart: str, own: OwnLabels, missed: Requirement) -> str:
+    who = "the operator" if own.operated else chart
     value = own.labels.get(missed.key)
     if value:
         return f"{who} sets {quoted(f'{missed.key}: {value}')}"

@@ -7,17 +7,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from afflint.charts.chart_table import ChartTable, chains_in
-from afflint.charts.local_pods import reaches_pods_only
+from afflint.charts.local_pods import labels_reached, reaches_pods_only
+from afflint.charts.pod_labels import OwnLabels
 from afflint.charts.symbols import Condition, described, holds
 from afflint.charts.values import VALUES
 from afflint.checks.admission.wrong_types import wrong_type_message
+from afflint.checks.charts import OwnPods, anti_affinity_without_own_pods, spreads_without_own_pods
 from afflint.checks.match import Match
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, Step, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.kinds import EACH, part_types
-from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, Holder, meant_field, shape_of
+from afflint.kube.selectors import Selector
+from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, Holder, holders_in, meant_field, shape_of
 from afflint.manifests.custom_resources import CustomWorkload
 from afflint.yaml.document import Document, value_at_path
 from afflint.yaml.object_fields import api_version_of, kind_of
@@ -32,7 +35,7 @@ _MOST_DEPTH = 12
 class ValuesOfChart(NamedTuple):
     """Values in a document at a path, and the charts that get them. ``values`` are those with which the first chart is used.
 
-    ``declares``: the document is the one with the chart's defaults.
+    ``declares``: the document is the one with the chart's defaults. ``release`` is the name of the release, "" if it is not known.
     """
 
     document: Document
@@ -40,6 +43,7 @@ class ValuesOfChart(NamedTuple):
     tables: Sequence[ChartTable]
     values: dict[str, Any]
     declares: bool = False
+    release: str = ""
 
     @property
     def data(self) -> Any:
@@ -94,6 +98,34 @@ def wrong_type(values: ValuesOfChart) -> Iterator[Match]:
             holder = Holder((*values.path, *path[:-1]), ())
             manifest = CustomWorkload(values.document, {}, (), VALUES, holder, "shape")
             yield from (wrong_type_message(each, manifest) for each in mismatches if each.struct is None)
+
+
+def spread_misses_itself(values: ValuesOfChart) -> Iterator[Match]:
+    """Report spread constraints in the values of a chart that do not select the pods that they go into."""
+    for workload in _workloads(values):
+        if workload.constraints.spreads:
+            yield from spreads_without_own_pods(workload, _own_pods(values))
+
+
+def anti_affinity_misses_itself(values: ValuesOfChart) -> Iterator[Match]:
+    """Report anti-affinity in the values of a chart that nearly selects the pods that it goes into, but does not."""
+    for workload in _workloads(values):
+        if workload.constraints.pod_terms:
+            yield from anti_affinity_without_own_pods(workload, _own_pods(values))
+
+
+def _workloads(values: ValuesOfChart) -> Iterator[CustomWorkload]:
+    """Yield the constraints in values, by the pods that they are for, if only one chart gets them."""
+    for holder in holders_in(values.data, values.path, in_values=True) if len(values.tables) == 1 else ():
+        yield CustomWorkload(values.document, {}, (), VALUES, holder, "shape")
+
+
+def _own_pods(values: ValuesOfChart) -> OwnPods:
+    def labels(path: Path, _: Selector) -> list[OwnLabels]:
+        place = _pattern(path[len(values.path) :])
+        return labels_reached(values.table, place, values.values, values.release) if reaches_pods_only(values.table, place) else []
+
+    return OwnPods(values.table.name, labels)
 
 
 def _placement(values: ValuesOfChart) -> Iterator[tuple[Path, Any]]:

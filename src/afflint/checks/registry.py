@@ -314,6 +314,8 @@ REGISTRY: dict[Subject, tuple[Check, ...]] = {
         Check("unread-chart-value", "read_values:unread_chart_value"),
         Check("ignored-chart-value", "read_values:ignored_chart_value"),
         Check("wrong-type", "read_values:wrong_type"),
+        Check("spread-misses-itself", "read_values:spread_misses_itself"),
+        Check("anti-affinity-misses-itself", "read_values:anti_affinity_misses_itself"),
     ),
     "charts": (Check("misrendered-chart-value", "chart_values:misrendered_chart_value"),),
     "kustomization": (Check("patch-without-target", "kustomizations:patch_without_target"),),

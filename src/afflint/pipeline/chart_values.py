@@ -118,15 +118,18 @@ def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint]
         if real not in by_file and not of_chart:
             continue
         own = chart_folder_of(real) if of_chart else None
-        folders = [*dict.fromkeys(each.folder for each in by_file.get(real, ()))] or ([own] if own is not None else [])
+        givers = by_file.get(real, [])
+        folders = [*dict.fromkeys(each.folder for each in givers)] or ([own] if own is not None else [])
         if folders:
             declares = own is not None and real == os.path.join(own, VALUES)
-            yield from _in_file(source, [own] if declares and own else folders, tables, declares=declares)
+            release = givers[0].release if len(givers) == 1 else ""
+            for path, values in _in_file(source, [own] if declares and own else folders, tables):
+                yield path, values._replace(declares=declares, release=release)
     for hint in given:
         yield from _inline(hint, tables)
 
 
-def _in_file(source: Source, folders: Sequence[str], tables: ChartTables, *, declares: bool) -> Iterator[tuple[str, ValuesOfChart]]:
+def _in_file(source: Source, folders: Sequence[str], tables: ChartTables) -> Iterator[tuple[str, ValuesOfChart]]:
     try:
         data = to_utf8(read_bytes(source))
     except (OSError, UnicodeDecodeError):
@@ -144,7 +147,7 @@ def _in_file(source: Source, folders: Sequence[str], tables: ChartTables, *, dec
             known = [table for folder in folders if (table := tables.of(folder)) is not None]
             if len(known) == len(folders):
                 merged = merged_values(known[0].chart.defaults, document.data)
-                yield source.path, ValuesOfChart(document, (), known, merged, declares)
+                yield source.path, ValuesOfChart(document, (), known, merged)
 
 
 def _inline(hint: Hint, tables: ChartTables) -> Iterator[tuple[str, ValuesOfChart]]:
@@ -157,4 +160,4 @@ def _inline(hint: Hint, tables: ChartTables) -> Iterator[tuple[str, ValuesOfChar
     for inline in hint.inline:
         written = inline.written
         if table is not None and written is not None and not inline.target and not written.parameters and written.template is None:
-            yield written.text.file, ValuesOfChart(written.text.document, written.path, [table], merged)
+            yield written.text.file, ValuesOfChart(written.text.document, written.path, [table], merged, release=hint.release)
