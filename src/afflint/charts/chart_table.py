@@ -21,10 +21,14 @@ _SWITCH = re.compile(
 
 
 class ChartTable:
-    """What the templates of a chart and its dependencies do with values. They are read when this is asked for the first time."""
+    """What the templates of a chart and its dependencies do with values. They are read when this is asked for the first time.
 
-    def __init__(self, chart: ChartParts) -> None:
+    ``folder`` is where the chart is, "" if that does not matter.
+    """
+
+    def __init__(self, chart: ChartParts, folder: str = "") -> None:
         self.chart = chart
+        self.folder = folder
 
     @property
     def name(self) -> str:

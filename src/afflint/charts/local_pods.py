@@ -27,8 +27,10 @@ def labels_reached(table: ChartTable, path: Path, values: Mapping[str, Any], rel
     found = []
     for each in table.objects:
         pods = [pod for landing in each.landings if (pod := _pod_reached(landing.value, landing.field, landing.kinds, path)) is not None]
-        if pods:
-            found.append(_labels(table, each, pods[0], values, release))
+        own = _labels(table, each, pods[0], values, release) if pods else None
+        if pods and own is None:
+            return []
+        found += [own] if own is not None else []
     return found
 
 
@@ -50,7 +52,8 @@ def _pod_reached(value: object, field: Path | None, kinds: frozenset[str], path:
 _POD_PATHS = {kind.name: frozenset((*template.path, "spec") for template in kind.templates) for kind in KINDS}
 
 
-def _labels(table: ChartTable, written: ObjectText, pod: Path, values: Mapping[str, Any], release: str) -> OwnLabels:
+def _labels(table: ChartTable, written: ObjectText, pod: Path, values: Mapping[str, Any], release: str) -> OwnLabels | None:
+    """Return the labels of the pods of an object; None if it does not have them on lines of their own."""
     home = (*pod[:-1], *_LABELS)
     labels: dict[str, str] = {}
     is_closed = True
@@ -68,6 +71,8 @@ def _labels(table: ChartTable, written: ObjectText, pod: Path, values: Mapping[s
             if type(further) is dict:
                 labels.update((str(key), str(each)) for key, each in further.items())
             is_closed = is_closed and type(further) is dict
+    if not any(label.field == home for label in written.labels):
+        return None
     return OwnLabels(labels, is_closed, frozenset(each for each in (table.name, release) if each))
 
 

@@ -36,6 +36,7 @@ class ValuesOfChart(NamedTuple):
     """Values in a document at a path, and the charts that get them. ``values`` are those with which the first chart is used.
 
     ``declares``: the document is the one with the chart's defaults. ``release`` is the name of the release, "" if it is not known.
+    ``is_complete``: no other values are known of that the chart may get as well.
     """
 
     document: Document
@@ -44,6 +45,7 @@ class ValuesOfChart(NamedTuple):
     values: dict[str, Any]
     declares: bool = False
     release: str = ""
+    is_complete: bool = False
 
     @property
     def data(self) -> Any:
@@ -115,15 +117,16 @@ def anti_affinity_misses_itself(values: ValuesOfChart) -> Iterator[Match]:
 
 
 def _workloads(values: ValuesOfChart) -> Iterator[CustomWorkload]:
-    """Yield the constraints in values, by the pods that they are for, if only one chart gets them."""
-    for holder in holders_in(values.data, values.path, in_values=True) if len(values.tables) == 1 else ():
+    """Yield the constraints in values, by the pods that they are for, if only one chart gets them, and no others."""
+    for holder in holders_in(values.data, values.path, in_values=True) if len(values.tables) == 1 and values.is_complete else ():
         yield CustomWorkload(values.document, {}, (), VALUES, holder, "shape")
 
 
 def _own_pods(values: ValuesOfChart) -> OwnPods:
     def labels(path: Path, _: Selector) -> list[OwnLabels]:
         place = _pattern(path[len(values.path) :])
-        return labels_reached(values.table, place, values.values, values.release) if reaches_pods_only(values.table, place) else []
+        is_certain = values.table.is_known(place) and reaches_pods_only(values.table, place)
+        return labels_reached(values.table, place, values.values, values.release) if is_certain else []
 
     return OwnPods(values.table.name, labels)
 

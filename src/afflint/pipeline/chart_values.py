@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,13 @@ from afflint.charts.chart_table import ChartTable
 from afflint.checks.match import located
 from afflint.checks.read_values import ValuesOfChart
 from afflint.findings.finding import NO_OBJECT, Found
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.shapes import mentions_placement
 from afflint.manifests.manifest import reference
 from afflint.rendering.application_sets import ArgoClusters
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.gitops import hints
+from afflint.rendering.helm import RELEASE, Chart
 from afflint.rendering.helmfiles import add_helmfiles
 from afflint.rendering.hints import Hint
 from afflint.rendering.roots import chart_data
@@ -50,7 +53,7 @@ class ChartTables:
         """Return what the chart in a folder does with values; None without a chart there."""
         if folder not in self._tables:
             has_chart = os.path.isfile(os.path.join(folder, CHART))
-            self._tables[folder] = ChartTable(parts_of_chart(files_of_chart(folder, self._dependency))) if has_chart else None
+            self._tables[folder] = ChartTable(parts_of_chart(files_of_chart(folder, self._dependency)), folder) if has_chart else None
         return self._tables[folder]
 
     def _dependency(self, folder: str, dependency: Mapping[str, Any]) -> str | None:
@@ -82,15 +85,22 @@ def chart_folder_of(path: str) -> str | None:
     return None
 
 
-def found_in_values(rules: Collection[BoundRule], sources: Sequence[Source], declaring: Collection[str]) -> Iterator[tuple[str, Found]]:
+def found_in_values(
+    rules: Collection[BoundRule], sources: Sequence[Source], declaring: Collection[str], rendered: Sequence[Chart] = ()
+) -> Iterator[tuple[str, Found]]:
     """Yield what rules find in the values of charts, with the paths of the files.
 
     ``sources`` are the files of the run, and ``declaring`` the paths of those that may have objects of Argo CD, Flux or helmfile.
+    ``rendered`` are charts that were rendered, with the values that such objects give them.
     """
     paths = [each.path for each in sources]
     tables = ChartTables(paths)
-    for path, values in _every(sources, tables, _hints_in(declaring, paths)):
-        for rule in rules:
+    known = {each.folder for each in rendered}
+    given: list[Hint | Chart] = [*rendered, *(each for each in _hints_in(declaring, paths) if each.folder not in known)]
+    for path, values in _every(sources, tables, given):
+        # What rules say about the output of a chart is more exact.
+        is_rendered = any(table.folder in known for table in values.tables) and (values.declares or bool(values.release))
+        for rule in rules if not is_rendered else (each for each in rules if each.name.endswith("-chart-value")):
             check, _ = rule.check()
             for match in check(values):
                 ref = reference(values.document.data) if values.path else NO_OBJECT
@@ -106,27 +116,47 @@ def _hints_in(declaring: Collection[str], paths: Sequence[str]) -> list[Hint]:
     return [each for each in found.hints if os.path.isfile(os.path.join(each.folder, CHART))]
 
 
-def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint]) -> Iterator[tuple[str, ValuesOfChart]]:
+def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint | Chart]) -> Iterator[tuple[str, ValuesOfChart]]:
     """Yield the values that charts get, with the paths of the files that contain them."""
-    by_file: dict[str, list[Hint]] = {}
+    by_file: dict[str, list[Hint | Chart]] = {}
     for hint in given:
         for file in hint.values:
             by_file.setdefault(os.path.realpath(file), []).append(hint)
-    for source in sources:
-        real = os.path.realpath(source.path)
-        of_chart = (source.values or is_values_file(source.name)) and not in_template_folder(source.name)
-        if real not in by_file and not of_chart:
-            continue
-        own = chart_folder_of(real) if of_chart else None
-        givers = by_file.get(real, [])
-        folders = [*dict.fromkeys(each.folder for each in givers)] or ([own] if own is not None else [])
-        if folders:
-            declares = own is not None and real == os.path.join(own, VALUES)
-            release = givers[0].release if len(givers) == 1 else ""
-            for path, values in _in_file(source, [own] if declares and own else folders, tables):
-                yield path, values._replace(declares=declares, release=release)
+    of_charts = {os.path.realpath(each.path): each for each in sources if _is_of_chart(each)}
+    folders = {real: folder for real in of_charts if (folder := chart_folder_of(real)) is not None}
+    several = Counter(folder for real, folder in folders.items() if os.path.basename(real) != VALUES)
+    files = {**of_charts, **{real: each for each in sources if (real := os.path.realpath(each.path)) in by_file}}
+    for real, source in files.items():
+        own, givers = folders.get(real), by_file.get(real, [])
+        if own is not None and real == os.path.join(own, VALUES):
+            users, values = [own], _Use(declares=True, is_complete=True)
+        elif givers:
+            users = [*dict.fromkeys(each.folder for each in givers)]
+            is_complete = len(givers) == 1 and len(givers[0].values) + len(givers[0].inline) + len(givers[0].settings) == 1
+            values = _Use(release=_name_of(givers[0]) if len(givers) == 1 else "", is_complete=is_complete)
+        else:
+            users, values = [own] if own is not None else [], _Use(is_complete=own is not None and several[own] == 1)
+        for path, each in _in_file(source, users, tables) if users else ():
+            yield path, each._replace(**values._asdict())
     for hint in given:
         yield from _inline(hint, tables)
+
+
+class _Use(NamedTuple):
+    """How a chart gets a file of values, see ``ValuesOfChart``."""
+
+    declares: bool = False
+    release: str = ""
+    is_complete: bool = False
+
+
+def _is_of_chart(source: Source) -> bool:
+    return (source.values or is_values_file(source.name)) and not in_template_folder(source.name)
+
+
+def _name_of(giver: Hint | Chart) -> str:
+    """Return the name of a release; "" for the one that afflint gives to charts without an object."""
+    return giver.release if giver.release != RELEASE else ""
 
 
 def _in_file(source: Source, folders: Sequence[str], tables: ChartTables) -> Iterator[tuple[str, ValuesOfChart]]:
@@ -150,9 +180,9 @@ def _in_file(source: Source, folders: Sequence[str], tables: ChartTables) -> Ite
                 yield source.path, ValuesOfChart(document, (), known, merged)
 
 
-def _inline(hint: Hint, tables: ChartTables) -> Iterator[tuple[str, ValuesOfChart]]:
+def _inline(hint: Hint | Chart, tables: ChartTables) -> Iterator[tuple[str, ValuesOfChart]]:
     """Yield the values that are written in the object that names a chart."""
-    table = tables.of(hint.folder)
+    table, is_only = tables.of(hint.folder), len(hint.values) + len(hint.inline) + len(hint.settings) == 1
     merged = table.chart.defaults if table is not None else {}
     for inline in hint.inline:
         with suppress(TypeError):
@@ -160,4 +190,7 @@ def _inline(hint: Hint, tables: ChartTables) -> Iterator[tuple[str, ValuesOfChar
     for inline in hint.inline:
         written = inline.written
         if table is not None and written is not None and not inline.target and not written.parameters and written.template is None:
-            yield written.text.file, ValuesOfChart(written.text.document, written.path, [table], merged, release=hint.release)
+            yield (
+                written.text.file,
+                ValuesOfChart(written.text.document, written.path, [table], merged, release=_name_of(hint), is_complete=is_only),
+            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from afflint.findings.finding import FileId, Finding, Found, sort_key
@@ -27,6 +27,7 @@ from afflint.yaml.prefilter import Reading, is_values_file
 if TYPE_CHECKING:
     from afflint.inventory.node_files import NodeFact
     from afflint.rendered.chart_findings import PlacedFinding
+    from afflint.rendered.rendered_run import RenderedRun
 
 
 class Outcome(NamedTuple):
@@ -98,7 +99,8 @@ def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kusto
     mapped = {**_mapped(files, node_files, settings._replace(rules=()), options, reader), **context, **results}
     reader.texts.clear()  # What remains are files that other processes have mapped.
     reduced = _reduced(files, Mapped(results, context, mapped, named), settings, options, kustomizations)
-    return _with_chart_values(_with_kustomizations(_with_cluster_policies(reduced, reading)))
+    reduced = _with_kustomizations(_with_cluster_policies(reduced, reading))
+    return reduced if options.renders is not None else _with_chart_values(reduced)
 
 
 class Mapped(NamedTuple):
@@ -247,7 +249,7 @@ def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
     sources, checked = files.sources, [files.sources[file].name for file in results]
     if options.renders is not None:
         probed = options.renders.probed(reduced.settings.rules, reduced.settings.target)
-        probed += _found_in_covered(reduced, options.renders.covered)
+        probed += _found_beside_output(reduced, options.renders)
         of_presets = options.renders.of_presets(lambda source: _checked_alone(source, reduced.settings))
         unsilenced = reduced.suppression_filter.remaining_in_source
         findings, silenced, sources = options.renders.placed(findings, sources, unsilenced, probed, of_presets)
@@ -271,13 +273,12 @@ def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
     return Outcome(findings, summary, sources, gone, reduced.unused_nodes, empty, reduced.undecided, unevaluated)
 
 
-def _found_in_covered(reduced: ReducedRun, covered: Sequence[Source]) -> list[PlacedFinding]:
+def _found_beside_output(reduced: ReducedRun, renders: RenderedRun) -> list[PlacedFinding]:
     """Return what rules find in files that are otherwise checked only as part of what is rendered from them."""
-    if not any(_has_values(each) or each.path.endswith(NAMES) for each in covered):
-        return []
-    from afflint.pipeline.covered_files import found_in_covered
+    from afflint.pipeline.covered_files import found_beside_output
 
-    return [*found_in_covered(reduced.settings.rules, [reduced.files.sources[file] for file in reduced.files.checked], covered)]
+    checked = [reduced.files.sources[file] for file in reduced.files.checked]
+    return [*found_beside_output(reduced.settings.rules, checked, renders.covered, renders.charts)]
 
 
 _OF_ONE_CHART = frozenset(("manifest", "workload", "constrained", "mismatched", "operated", "resource", "cross-manifest"))

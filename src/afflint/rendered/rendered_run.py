@@ -20,7 +20,7 @@ from afflint.rendering.builds import Build, BuildFailure, RenderOptions, render_
 from afflint.rendering.clusters import Root, clusters_of
 from afflint.rendering.flux_variables import VARIABLE
 from afflint.rendering.given_values import PARAMETER
-from afflint.rendering.helm import RELEASE
+from afflint.rendering.helm import RELEASE, Chart
 from afflint.rendering.helm_origins import TEMPLATE, UNCHANGED, ChartSourceMap
 from afflint.rendering.kustomize_origins import RenderedIdentity, SourceMap, identity_of
 from afflint.rendering.line_marks import read_template
@@ -216,6 +216,11 @@ class RenderedRun:
         from afflint.rendered.chart_findings import preset_findings
 
         return self._in_each(charts, lambda build: preset_findings(build, check))
+
+    @property
+    def charts(self) -> list[Chart]:
+        """The charts that were rendered, each with the values that it gets."""
+        return [each.chart for each in self._builds.values() if each.chart is not None]
 
     def _charts(self) -> list[Build]:
         """Return one build of each chart that can be rendered with other values, sorted by folder."""

@@ -98,6 +98,8 @@ class Build:
     """The dependencies of a chart that could not be found; it was rendered without them."""
     trials: Callable[[], ChartTrials] | None = None
     """Return new renderings of a chart with values of afflint's own, which run the program again; None for a kustomization."""
+    chart: Chart | None = None
+    """The chart, which may be a copy of one that is not in the repository, and the values that it gets; None for a kustomization."""
     declared_by: str = ""
     """The object of Argo CD or Flux that declares the root, such as ``HelmRelease web``."""
     file: str = ""
@@ -529,7 +531,7 @@ class _Roots:
             return DownloadedSourceMap(inner, known.downloads.folder, elsewhere, defaults)
 
         trials = partial(ChartTrials, rendering, output, texts)
-        return Build("helm", "", chart.folder, chart.root_file, output, covered, source_map, copy.missing_dependencies, trials)
+        return Build("helm", "", chart.folder, chart.root_file, output, covered, source_map, copy.missing_dependencies, trials, chart)
 
     def _retried(self, folder: str, reason: str) -> Build | None:
         """Return the build of a chart with values that it accepts, other than its default values; None without such values."""
