@@ -21,8 +21,8 @@ IF_IT_REACHES = " (if this reaches a pod, the pod is rejected)"
 IF_THE_FIELD_REACHES = " (if this reaches a pod, kubectl rejects it, other clients drop it)"
 
 
-_OF_KNOWN_KINDS = frozenset(("any", "shape", "operator", "known", "verified", "unchanged"))
-_OF_CHARTS = frozenset(("verified", "unchanged", "only unchanged"))
+_OF_KNOWN_KINDS = frozenset(("any", "shape", "operator", "known", "unchanged"))
+_OF_CHARTS = frozenset(("unchanged", "only unchanged"))
 
 
 def scopes_of(workload: Workload, verified: VerifiedPlaces | None) -> frozenset[str]:
@@ -32,8 +32,7 @@ def scopes_of(workload: Workload, verified: VerifiedPlaces | None) -> frozenset[
         return frozenset(("any",))
     if workload.known != "shape":
         return _OF_KNOWN_KINDS
-    of_chart = () if verified is None else _OF_CHARTS if verified.unchanged else ("verified",)
-    return frozenset(("any", "shape", *of_chart))
+    return frozenset(("any", "shape", *(_OF_CHARTS if verified is not None and verified.unchanged else ())))
 
 
 def applies_to_custom(scope: str, condition: str, match: Match, workload: Workload, verified: VerifiedPlaces | None) -> bool:

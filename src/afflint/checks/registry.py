@@ -58,12 +58,11 @@ Evidence = Literal["", "entry", "lone entry", "item", "term", "constraint"]
 """
 
 
-CustomScope = Literal["", "operator", "known", "verified", "unchanged", "only unchanged", "shape", "any"]
+CustomScope = Literal["", "operator", "known", "unchanged", "only unchanged", "shape", "any"]
 """For which custom resources a check is run, if they create pods:
 
 - ``operator``: those whose kind is known, about the resource itself;
 - ``known``: those whose kind is known, about the pods; the following are run for these as well, if not stated otherwise;
-- ``verified``: values of a chart that writes the constraint into pods as it is;
 - ``unchanged``: values of a chart that adds nothing to a constraint; ``only unchanged``: only these;
 - ``shape``: those with constraints that only their shape shows, such as the values of any chart;
 - ``any``: also those that select nodes for something other than pods.
