@@ -399,18 +399,21 @@ def test_clusters_that_cannot_be_read_are_unknown(checking: Checking, text: str)
     assert checking.report()["summary"]["rendered"]["unread"] == [{"object": "ApplicationSet web", "reason": why}]
 
 
+WRONG = "tolerations: [{key: a, operator: Is}]\n"
+ALONE = "nodeSelector: {pool: a b}\n"
+"""A mistake in a file that only its name, or another file, shows to be values."""
+
+
 def test_values_of_a_chart_in_another_repository_are_checked_by_shape(checking: Checking) -> None:
     """The files that an Application and a release name, whatever they are called."""
     chart = "{chart: web, repoURL: 'https://charts.example.com', helm: {valueFiles: [$values/env/live.yaml]}}"
     one = application("{}", "live").replace("source: {}", f"sources: [{chart}, {{ref: values, repoURL: here}}]")
-    wrong = "tolerations: [{key: a, operator: Is}]\n"
-    write({".git/HEAD": "ref: refs/heads/main\n", "apps/live.yaml": one, "env/live.yaml": wrong, "env/other.yaml": wrong})
+    write({".git/HEAD": "ref: refs/heads/main\n", "apps/live.yaml": one, "env/live.yaml": ALONE, "env/other.yaml": ALONE})
     release = RELEASE.replace("  values:\n    zone: 1\n", "").replace("./live.yaml", "./env/more.yaml")
-    write({"release.yaml": release, "env/more.yaml": wrong})
-    assert [each.split()[0] for each in checking.messages()] == ["env/live.yaml:1:34", "env/more.yaml:1:34"]
+    write({"release.yaml": release, "env/more.yaml": ALONE})
+    assert [each.split()[0] for each in checking.messages()] == ["env/live.yaml:1:22", "env/more.yaml:1:22"]
 
 
-WRONG = "tolerations: [{key: a, operator: Is}]\n"
 CHART_OF_A_KUSTOMIZATION = (
     "{name: web, repo: 'https://charts.example.com', valuesFile: main.yaml, additionalValuesFiles: [more/a.yaml, gone.yaml]}"
 )
@@ -421,9 +424,9 @@ def test_values_files_that_a_kustomization_names(checking: Checking) -> None:
     generator = f"apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {{name: web}}\n{CHART_OF_A_KUSTOMIZATION[1:-1]}"
     generator = generator.replace(", valuesFile", "\nvaluesFile").replace(", repo", "\nrepo").replace(", additional", "\nadditional")
     write({".git/HEAD": "ref: refs/heads/main\n", "web/kustomization.yaml": f"helmCharts:\n- {CHART_OF_A_KUSTOMIZATION}\n"})
-    write({"web/main.yaml": WRONG, "web/more/a.yaml": WRONG, "web/other.yaml": WRONG})
-    write({"far/kustomization.yaml": "generators: [chart.yaml]\n", "far/chart.yaml": generator, "far/main.yaml": WRONG})
-    assert [each.split()[0] for each in checking.messages()] == ["far/main.yaml:1:34", "web/main.yaml:1:34", "web/more/a.yaml:1:34"]
+    write({"web/main.yaml": ALONE, "web/more/a.yaml": ALONE, "web/other.yaml": ALONE})
+    write({"far/kustomization.yaml": "generators: [chart.yaml]\n", "far/chart.yaml": generator, "far/main.yaml": ALONE})
+    assert [each.split()[0] for each in checking.messages()] == ["far/main.yaml:1:22", "web/main.yaml:1:22", "web/more/a.yaml:1:22"]
 
 
 @pytest.mark.parametrize(
@@ -431,7 +434,7 @@ def test_values_files_that_a_kustomization_names(checking: Checking) -> None:
     ["7", "[]", "{valuesFile: 7, additionalValuesFiles: {}}", '{valuesFile: "a\\0b"}', "{valuesFile: 'https://example.com/a.yaml'}"],
 )
 def test_malformed_charts_of_a_kustomization_are_ignored(checking: Checking, chart: str) -> None:
-    write({".git/HEAD": "ref: refs/heads/main\n", "kustomization.yaml": f"helmCharts: [{chart}]\n", "a.yaml": WRONG})
+    write({".git/HEAD": "ref: refs/heads/main\n", "kustomization.yaml": f"helmCharts: [{chart}]\n", "a.yaml": ALONE})
     assert checking.messages() == []
 
 
@@ -440,8 +443,8 @@ def test_values_that_a_kustomization_stores_for_a_release(checking: Checking) ->
     release = RELEASE.partition("  values:\n")[0] + "  valuesFrom: [{kind: ConfigMap, name: web}]\n"
     files = "[values.yaml=web.yaml, notes.yaml=notes.yaml]"
     write({"kustomization.yaml": f"resources: [release.yaml]\nconfigMapGenerator: [{{name: web, files: {files}}}]\n"})
-    write({".git/HEAD": "ref: refs/heads/main\n", "release.yaml": release, "web.yaml": WRONG, "notes.yaml": WRONG})
-    assert [each.split()[0] for each in checking.messages()] == ["web.yaml:1:34"]
+    write({".git/HEAD": "ref: refs/heads/main\n", "release.yaml": release, "web.yaml": ALONE, "notes.yaml": ALONE})
+    assert [each.split()[0] for each in checking.messages()] == ["web.yaml:1:22"]
 
 
 def test_findings_in_a_string_of_values_are_reported_at_their_line(checking: Checking) -> None:
