@@ -527,6 +527,36 @@ class TestSelectors:
         assert len(messages_of(text("app.kubernetes.io/controller", "apo"), TARGET)) == 1
         assert messages_of(text("app.kubernetes.io/component", "api").replace("name: web,", "name: other,"), TARGET) == []
 
+    @staticmethod
+    def copied(name: str, selected: str, more: str = "replicaCount: 2", chart: str = "unknown") -> str:
+        return flux(chart, f"affinity: {anti(f'app.kubernetes.io/name: {selected}')}\n{more}", name=name)
+
+    def test_a_term_that_was_copied_from_another_release(self) -> None:
+        files = {"a.yaml": self.copied("coredns", "blocky"), "b.yaml": self.copied("blocky", "blocky")}
+        (message,) = messages_of(files, ANTI)
+        assert message.endswith(
+            "this required podAntiAffinity does not separate the pods of coredns from each other: it selects those of"
+            " HelmRelease blocky, which has the same one, so it is probably a copy"
+        )
+        assert [each.severity for each in lint(files)] == ["info"]
+
+    @pytest.mark.parametrize(
+        "release",
+        [
+            ("coredns", "blocky", "replicaCount: 1"),
+            ("coredns", "blocky", "replicaCount: two"),
+            ("coredns", "blocky", f"replicaCount: 2\ntopologySpreadConstraints: {spread('app.kubernetes.io/name: coredns')}"),
+            ("blocky-secondary", "blocky"),
+            ("coredns", "blocky", "replicaCount: 2\nnameOverride: blocky"),
+            ("coredns", "blocky", "replicaCount: 2", "blocky"),
+            ("coredns", "unbound"),
+            ("coredns", "coredns"),
+        ],
+        ids=["one pod", "an unknown number", "spread", "a part of the name", "a name", "the chart", "another release", "its own pods"],
+    )
+    def test_a_term_that_may_be_meant_for_other_pods(self, release: tuple[str, ...]) -> None:
+        assert messages_of({"a.yaml": self.copied(*release), "b.yaml": self.copied("blocky", "blocky")}, ANTI) == []
+
     NEIGHBOUR = flux("app-template", "controllers: {web: {containers: {}}, jobs: {containers: {}}}", version="3.1.0")
 
     @staticmethod

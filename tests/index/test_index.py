@@ -14,7 +14,7 @@ from afflint.controllers.replica_counts import ReplicaRange
 from afflint.findings.finding import ObjectRef, Site
 from afflint.findings.similarity import Slips, is_likely_typo
 from afflint.index.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Facts, Pods, SelectorRef
-from afflint.index.manifest_index import IDENTITY, ManifestIndex, close, covers
+from afflint.index.manifest_index import IDENTITY, ManifestIndex, close, covers, own_near_miss
 from afflint.kube import NEWEST
 from afflint.kube.selectors import Requirement, Selector, is_met, matches
 
@@ -107,9 +107,13 @@ def test_a_near_miss_is_found_exactly_when_there_is_one(pods: list[Pods], ref: S
     found = ManifestIndex([Facts(tuple(pods))]).near_miss(ref)
     on_templates = list(near_misses(pods, ref, lambda each: each.template_labels))
     merged = [] if on_templates else list(near_misses([each for each in pods if each.labels], ref, lambda each: each.merged_labels))
+    renamed = [] if on_templates or merged else [each for each in pods if close(ref, each) and own_near_miss(ref, each) is not None]
     if found is None:
         assert not on_templates
         assert not merged
+    elif renamed:
+        assert found == own_near_miss(ref, found.pods)
+        assert found.pods in renamed
     else:
         assert found.in_template == bool(on_templates)
         assert (found.asked, found.pods, found.key, found.value) in (on_templates or merged)

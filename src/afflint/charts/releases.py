@@ -11,6 +11,7 @@ from afflint.charts.sources import ChartSource, last_part, major_of
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.manifests.custom_resources import CustomWorkload
+from afflint.manifests.manifest import Workload
 from afflint.yaml import documents
 from afflint.yaml.document import list_at, map_at, value_at_path
 from afflint.yaml.object_fields import group_of, kind_of, name_of
@@ -140,6 +141,22 @@ def user_labels(values: Any) -> frozenset[str]:
                 elif type(each) in (dict, list) and key != "labelSelector":
                     waiting.append(each)
     return frozenset(found)
+
+
+def names_and_replicas(workload: Workload) -> tuple[tuple[str, ...], bool]:
+    """Return the names that the pods of a HelmRelease may have, and whether values next to or above its constraints ask for several."""
+    spec, path = map_at(workload.data, "spec"), workload.pod_path[len(workload.base) :]
+    chart = map_at(spec, "chart")
+    names = [name_of(workload.data), spec.get("releaseName"), map_at(spec, "chartRef").get("name"), chart.get("name")]
+    names.append(map_at(chart, "spec").get("chart"))
+    here, several = spec.get("values"), False
+    for step in (*path[2:], None):
+        if type(here) is not dict:
+            break
+        names += [each for key, each in (*here.items(), *map_at(here, "global").items()) if str(key).endswith("Override")]
+        several = several or any(type(here.get(field)) is int and here[field] > 1 for field in ("replicas", "replicaCount"))
+        here = here.get(step)
+    return tuple([last_part(each) for each in names if type(each) is str]), several
 
 
 def is_in_values(workload: CustomWorkload) -> bool:

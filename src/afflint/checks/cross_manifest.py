@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from afflint.checks.match import CrossManifestMatch, Match, Target
+from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.checks.required_affinity import surely_reaches
 from afflint.checks.selector_places import MOST_TARGETS, at_selector, describe_labels, label_place, placed
 from afflint.controllers.pod_labels import PodLabels, PossibleValues
@@ -18,6 +18,7 @@ from afflint.index.facts import (
     SPREAD,
     Pods,
     SelectorRef,
+    ValueTerm,
 )
 from afflint.index.manifest_index import IDENTITY, ManifestIndex, NearMiss, close, own_near_miss, under_other_keys
 from afflint.kube.selectors import Requirement, Selector, describe, has_placeholder, matches
@@ -125,6 +126,31 @@ def anti_affinity_misses_itself(manifest_index: ManifestIndex, target: Target) -
             continue
         if next(manifest_index.selected_anywhere(ref), None) is None:
             yield at_selector(ref, _own_miss_match(ref, pods, miss))
+
+    yield from _copied_terms(manifest_index)
+
+
+def _copied_terms(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+    """Report the only anti-affinity of a release with several pods that is the same as that of the other release which it names."""
+    alike: dict[tuple[object, ...], list[ValueTerm]] = {}
+    for each in manifest_index.facts.value_terms:
+        alike.setdefault((each.what, each.selector, each.topology_key), []).append(each)
+    for terms in alike.values():
+        asked = [
+            each for each in terms[0].selector.requirements if each.key in IDENTITY and each.operator == "In" and len(each.values) == 1
+        ]
+        name = asked[0].values[0] if asked else ""
+        source = next((each for each in terms if each.ref.name == name and not is_placeholder(name)), None)
+        for each in terms if source is not None else ():
+            if source is not None and each.lone and not any(name in own or own in name for own in each.names):
+                message = (
+                    f"this {each.what} does not separate the pods of {each.ref.name} from each other: it selects those of {source.title},"
+                    f" which has the same one, so it is probably a copy"
+                )
+                remedy = "Select the labels of the own pods, or add a term for these if the other pods are meant."
+                place = RelatedPlace(source.site.file, source.site.document, source.path, True, f"the {source.what} of {source.title}")
+                match = Match(each.path, message, remedy, key=True, related=(place,), severity="info")
+                yield CrossManifestMatch(each.site, each.ref, match)
 
 
 def _other_value(ref: SelectorRef, pods: Pods) -> NearMiss | None:

@@ -170,6 +170,23 @@ class NodeDemand(NamedTuple):
     tolerations: tuple[Toleration, ...] = ()
 
 
+class ValueTerm(NamedTuple):
+    """An anti-affinity in the values of a release. ``names`` are those that its pods may have.
+
+    ``lone``: it has several pods, and nothing else separates them.
+    """
+
+    site: Site
+    ref: ObjectRef
+    title: str
+    what: str
+    path: Path
+    selector: Selector
+    topology_key: str | None
+    names: tuple[str, ...]
+    lone: bool
+
+
 class PolicyCandidate(NamedTuple):
     """The pods of one template that may violate some ``policies`` (their names), with the data that policy checks read.
 
@@ -226,6 +243,7 @@ class Facts(NamedTuple):
     """Only in runs that have policies."""
     demands: tuple[NodeDemand, ...] = ()
     """Only in runs that have nodes."""
+    value_terms: tuple[ValueTerm, ...] = ()
     storage: tuple["StorageObject", ...] = ()
     """The PersistentVolumes, claims, DataVolumes and StorageClasses of the file."""
     volume_users: tuple["VolumeUser", ...] = ()
@@ -272,20 +290,22 @@ class Facts(NamedTuple):
 
 
 Fact: TypeAlias = (
-    "Pods | SelectorRef | NodeDemand | PolicyCandidate | Namespace | Service | Budget | KubeVirtObject | NamespaceAnnotations | Scaler"
-    " | Unusable | StorageObject | VolumeUser | MaintenanceObject | Pool | PoolPart | SchedulerConfiguration | MutatingPolicy"
+    "Pods | SelectorRef | NodeDemand | ValueTerm | PolicyCandidate | Namespace | Service | Budget | KubeVirtObject | NamespaceAnnotations"
+    " | Scaler | Unusable | StorageObject | VolumeUser | MaintenanceObject | Pool | PoolPart | SchedulerConfiguration | MutatingPolicy"
 )
 
 _FIELDS = {
     "Pods": "pods", "SelectorRef": "selector_refs", "Namespace": "namespaces", "KubeVirtObject": "kubevirt",
     "NamespaceAnnotations": "about_pods", "Scaler": "scalers", "Service": "services", "Budget": "budgets",
     "Unusable": "unusable", "Pool": "pools", "PoolPart": "pool_parts",
-    "PolicyCandidate": "policy_candidates", "NodeDemand": "demands", "StorageObject": "storage", "VolumeUser": "volume_users",
+    "PolicyCandidate": "policy_candidates", "NodeDemand": "demands", "ValueTerm": "value_terms",
+    "StorageObject": "storage", "VolumeUser": "volume_users",
     "MaintenanceObject": "maintenance", "SchedulerConfiguration": "schedulers", "MutatingPolicy": "mutating",
 }  # fmt: skip
 """The field of ``Facts`` that has the facts of a type, by the name of the type. Most types are imported only where such facts are found."""
 _WITH_SITES = (
-    "scalers", "pools", "pool_parts", "policy_candidates", "demands", "storage", "volume_users", "maintenance", "schedulers", "mutating",
+    "scalers", "pools", "pool_parts", "policy_candidates", "demands", "value_terms", "storage", "volume_users", "maintenance", "schedulers",
+    "mutating",
 )  # fmt: skip
 """The other fields whose facts have a site."""
 _OTHERS = attrgetter("about_pods", *_WITH_SITES)
@@ -325,6 +345,11 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
         if not manifest.creates_pods:
             if with_spec and manifest.operated:
                 yield from demands_of(manifest)
+            if manifest.kind.name == "HelmRelease" and manifest.constraints.pod_terms:
+                from afflint.charts.releases import names_and_replicas
+
+                names, several = names_and_replicas(manifest)
+                yield from _value_terms(manifest, site, names, lone=several and not manifest.constraints.spreads)
             return
         if manifest.pod or manifest.template or manifest.operated:
             pods = _pods(manifest, site)
@@ -380,6 +405,16 @@ def demands_of(workload: Workload) -> Iterator[NodeDemand]:
     if (alternatives or tolerations) and not _is_disabled(workload):
         site = Site(NO_FILE, workload.document.index, workload.base)
         yield NodeDemand(site, workload.ref, workload.title(), alternatives, tolerations)
+
+
+def _value_terms(workload: Workload, site: Site, names: tuple[str, ...], *, lone: bool) -> Iterator[ValueTerm]:
+    terms = pod_constraints(workload).terms
+    for term in terms:
+        selector = term.label_selector
+        if term.anti and isinstance(selector, Selector) and not (term.namespaces or term.namespace_selector or term.has_label_keys):
+            path = (*term.path, "labelSelector")
+            is_lone = lone and len(terms) == 1
+            yield ValueTerm(site, workload.ref, workload.title(), term.name, path, selector, term.topology_key, names, is_lone)
 
 
 def _is_disabled(workload: Workload) -> bool:

@@ -391,7 +391,7 @@ def own_near_miss(ref: SelectorRef, pods: Pods) -> NearMiss | None:
     for key, value in labels.items():
         if value in asked.values and (key in similar or (key in IDENTITY and (similar or asked.key in IDENTITY))):
             return NearMiss(asked, pods, key, value, True)
-        if value in asked.values and len(ref.selector.requirements) > 1 and is_name(value):
+        if value in asked.values and is_name(value) and sum(each.operator == "In" for each in ref.selector.requirements) > 1:
             return NearMiss(asked, pods, key, value, True)
     if own is not None and any(is_joined(each, frozenset(labels.values())) for each in asked.values):
         return NearMiss(asked, pods, asked.key, own, True)
