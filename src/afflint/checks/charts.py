@@ -248,7 +248,7 @@ def _with_parts(workload: CustomWorkload, *parts: ShapedValue) -> CustomWorkload
 # Selectors.
 
 
-class OwnPods(NamedTuple):
+class PodsOfChart(NamedTuple):
     """The pods of a chart. ``labels`` returns those of the pods that the constraint at a path of the document reaches, for a selector."""
 
     chart: str
@@ -267,7 +267,7 @@ def anti_affinity_misses_itself(workload: Workload, target: Target) -> Iterator[
         yield from anti_affinity_without_own_pods(workload, _own_pods(workload, target))
 
 
-def _own_pods(workload: Workload, target: Target) -> OwnPods | None:
+def _own_pods(workload: Workload, target: Target) -> PodsOfChart | None:
     """Return the pods of the chart in whose values the constraints of a workload are; None if the chart is not known."""
     assert isinstance(workload, CustomWorkload)
     release = release_of(workload, target.chart_sources)
@@ -281,23 +281,23 @@ def _own_pods(workload: Workload, target: Target) -> OwnPods | None:
             own = labels_at_place(chart, path[depth:], user_labels(chart.values))
         return own
 
-    return OwnPods(release.chart.name, labels)
+    return PodsOfChart(release.chart.name, labels)
 
 
-def spreads_without_own_pods(workload: Workload, pods: OwnPods | None) -> Iterator[Match]:
+def spreads_without_own_pods(workload: Workload, pods: PodsOfChart | None) -> Iterator[Match]:
     """Yield the spread constraints of a workload that select none of the pods that they go into."""
     spreads = [(each, "spread constraint does not count its own pods") for each in pod_constraints(workload).spreads]
     yield from _without_own_pods(workload, pods, spreads)
 
 
-def anti_affinity_without_own_pods(workload: Workload, pods: OwnPods | None) -> Iterator[Match]:
+def anti_affinity_without_own_pods(workload: Workload, pods: PodsOfChart | None) -> Iterator[Match]:
     """Yield the anti-affinity of a workload that nearly selects the pods that it goes into, but does not."""
     terms = [(each, f"{each.name} separates no pods") for each in pod_constraints(workload).terms if each.anti]
     yield from _without_own_pods(workload, pods, terms)
 
 
 def _without_own_pods(
-    workload: Workload, pods: OwnPods | None, constraints: Sequence[tuple[TopologySpreadConstraint | PodAffinityTerm, str]]
+    workload: Workload, pods: PodsOfChart | None, constraints: Sequence[tuple[TopologySpreadConstraint | PodAffinityTerm, str]]
 ) -> Iterator[Match]:
     """Yield the constraints that do not select the pods that they go into; each is given with the effect that it misses."""
     assert isinstance(workload, CustomWorkload)
@@ -338,7 +338,7 @@ _REMEDY = "Select the pods by the labels that the chart sets."
 
 
 def _missed(
-    workload: CustomWorkload, pods: OwnPods, constraint: TopologySpreadConstraint | PodAffinityTerm
+    workload: CustomWorkload, pods: PodsOfChart, constraint: TopologySpreadConstraint | PodAffinityTerm
 ) -> tuple[Requirement, str] | None:
     """Return a requirement that none of the pods of a constraint's place meet, and the reason; None if they may meet the selector.
 

@@ -12,7 +12,7 @@ from afflint.charts.pod_labels import OwnLabels
 from afflint.charts.symbols import Condition, described, holds
 from afflint.charts.values import VALUES
 from afflint.checks.admission.wrong_types import wrong_type_message
-from afflint.checks.charts import OwnPods, anti_affinity_without_own_pods, spreads_without_own_pods
+from afflint.checks.charts import PodsOfChart, anti_affinity_without_own_pods, spreads_without_own_pods
 from afflint.checks.match import Match
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, Step, field_of
@@ -122,13 +122,13 @@ def _workloads(values: ValuesOfChart) -> Iterator[CustomWorkload]:
         yield CustomWorkload(values.document, {}, (), VALUES, holder, "shape")
 
 
-def _own_pods(values: ValuesOfChart) -> OwnPods:
+def _own_pods(values: ValuesOfChart) -> PodsOfChart:
     def labels(path: Path, _: Selector) -> list[OwnLabels]:
         place = _pattern(path[len(values.path) :])
         is_certain = values.table.is_known(place) and reaches_pods_only(values.table, place)
         return labels_reached(values.table, place, values.values, values.release) if is_certain else []
 
-    return OwnPods(values.table.name, labels)
+    return PodsOfChart(values.table.name, labels)
 
 
 def _placement(values: ValuesOfChart) -> Iterator[tuple[Path, Any]]:

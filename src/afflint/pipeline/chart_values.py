@@ -129,20 +129,20 @@ def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint 
     for real, source in files.items():
         own, givers = folders.get(real), by_file.get(real, [])
         if own is not None and real == os.path.join(own, VALUES):
-            users, values = [own], _Use(declares=True, is_complete=True)
+            users, values = [own], _GivenValues(declares=True, is_complete=True)
         elif givers:
             users = [*dict.fromkeys(each.folder for each in givers)]
             is_complete = len(givers) == 1 and len(givers[0].values) + len(givers[0].inline) + len(givers[0].settings) == 1
-            values = _Use(release=_name_of(givers[0]) if len(givers) == 1 else "", is_complete=is_complete)
+            values = _GivenValues(release=_name_of(givers[0]) if len(givers) == 1 else "", is_complete=is_complete)
         else:
-            users, values = [own] if own is not None else [], _Use(is_complete=own is not None and several[own] == 1)
+            users, values = [own] if own is not None else [], _GivenValues(is_complete=own is not None and several[own] == 1)
         for path, each in _in_file(source, users, tables) if users else ():
             yield path, each._replace(**values._asdict())
     for hint in given:
         yield from _inline(hint, tables)
 
 
-class _Use(NamedTuple):
+class _GivenValues(NamedTuple):
     """How a chart gets a file of values, see ``ValuesOfChart``."""
 
     declares: bool = False
