@@ -40,6 +40,7 @@ def messages(outcome: Outcome) -> list[str]:
         ("hub:\n  nodeSelector: {kubernetes.io/os: a b}\n", "2:36 invalid-label-value"),
         ("jupyterhub:\n  hub: {a: b}\n  proxy:\n    nodeSelector: {pool: core}\n", "4:5 ignored-chart-value"),
         (KIND, "3:36 unknown-operator"),
+        ("kind: DaemonSet\ntolerations: [{key: a, operator: Is}]\n", "2:34 unknown-operator"),
         (
             f"presubmits:\n  org/repo:\n  - spec:\n      containers: [{{name: a}}]\n      {TOLERATIONS}",
             "5:40 unknown-operator",

@@ -37,7 +37,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def messages(*paths: str, inline: bool = False) -> list[str]:
     findings = run(discover(paths), settings_of(), Options(inline=inline)).findings
-    return [f"{each.file}:{each.span.line}:{each.span.column} {each.rule}" for each in findings]
+    of_values = [each for each in findings if each.rule != "ignored-chart-value"]
+    return [f"{each.file}:{each.span.line}:{each.span.column} {each.rule}" for each in of_values]
 
 
 BOTH = ["charts/web/environments/test.yml:2:18 invalid-label-key", "charts/web/production.yaml:2:18 invalid-label-key"]
@@ -53,8 +54,8 @@ def test_files_in_the_folder_of_a_chart_and_in_those_below_it() -> None:
 def test_a_buffer_of_such_a_file_is_one_as_well(project: Path) -> None:
     name = "charts/web/production.yaml"
     session = Session(config.default(), {str(project / name): WRONG.replace("Is", "Isn't").encode()})
-    [finding] = session.check(session.sources([name])).findings
-    assert "`Isn't`" in finding.message
+    findings = session.check(session.sources([name])).findings
+    assert any("`Isn't`" in each.message for each in findings)
 
 
 def test_comments_in_them_may_be_meant_for_what_they_render_to(project: Path) -> None:

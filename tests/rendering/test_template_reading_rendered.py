@@ -87,8 +87,9 @@ def compare(folder: str, tmp_path: Path, *wanted: ValuePath) -> int:
     places: dict[str, tuple[set[Arrival], set[Arrival]]] = {}
     for number, path in enumerate(paths):
         marker = f"zzmark{number:04}"
-        (marked,) = {inside for key, inside in markers_in(VALUES[str(path[-1])](marker)) if key == marker}
-        places[marker] = named(table, path, marked, values)
+        marked = {inside for key, inside in markers_in(VALUES[str(path[-1])](marker)) if key == marker}
+        found_for = [named(table, path, each, values) for each in marked]
+        places[marker] = {place for each, _ in found_for for place in each}, {place for _, each in found_for for place in each}
     # A chart that writes a field twice shows the second value.
     taken = Counter(place for _, certain in places.values() for place in certain)
     for marker, (possible, certain) in places.items():

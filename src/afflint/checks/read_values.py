@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from afflint.charts.chart_table import ChartTable, chains_in
@@ -104,16 +104,30 @@ def wrong_type(values: ValuesOfChart) -> Iterator[Match]:
 
 def spread_misses_itself(values: ValuesOfChart) -> Iterator[Match]:
     """Report spread constraints in the values of a chart that do not select the pods that they go into."""
-    for workload in _workloads(values):
-        if workload.constraints.spreads:
-            yield from spreads_without_own_pods(workload, _own_pods(values))
+    yield from _without_own_pods(values, spreads_without_own_pods)
 
 
 def anti_affinity_misses_itself(values: ValuesOfChart) -> Iterator[Match]:
     """Report anti-affinity in the values of a chart that nearly selects the pods that it goes into, but does not."""
+    yield from _without_own_pods(values, anti_affinity_without_own_pods)
+
+
+def _without_own_pods(values: ValuesOfChart, check: Callable[[CustomWorkload, PodsOfChart], Iterator[Match]]) -> Iterator[Match]:
+    """Yield what a check finds, and as an info what it finds in the defaults of a chart only if a user gives it another name."""
+    renamed = values._replace(values={**values.values, _OVERRIDE: "another"})
+    is_default = values.declares and not values.values.get(_OVERRIDE) and values.table.reads_at((_OVERRIDE,))
     for workload in _workloads(values):
-        if workload.constraints.pod_terms:
-            yield from anti_affinity_without_own_pods(workload, _own_pods(values))
+        found = [*check(workload, _own_pods(values))]
+        yield from found
+        for each in check(workload, _own_pods(renamed)) if is_default else ():
+            if each.path not in {known.path for known in found}:
+                what = each.message.partition(", but ")[0]
+                message = f"if {quoted(_OVERRIDE)} is set, {what}, and the pods have another name"
+                yield each._replace(message=message, help=_OF_NAME, severity="info")
+
+
+_OVERRIDE = "nameOverride"
+_OF_NAME = "Select the pods by labels that do not depend on values, or write the constraint in the template with the helper of the labels."
 
 
 def _workloads(values: ValuesOfChart) -> Iterator[CustomWorkload]:
