@@ -22,7 +22,7 @@ REAL = {
     "wrong-type": 1,
     "weight-out-of-range": 1,
     "invalid-label-key": 1,
-    "misplaced-constraint": 2,
+    "misplaced-constraint": 3,
     "unknown-node-label": 1,
 }
 

@@ -16,6 +16,7 @@ from afflint.kube.shapes import AFFINITY_FIELDS, dedented_field, is_pod_spec, me
 from afflint.manifests.custom_resources import KINDS_WITH_VALUES, CustomWorkload, value_at
 from afflint.manifests.manifest import Workload
 from afflint.manifests.resource_fields import WHOLE_CONSTRAINTS
+from afflint.yaml.object_fields import api_version_of
 
 # The fields of a kind in which constraints are passed on to pods; elsewhere in the object, nothing reads them.
 _FIELDS_READ: dict[tuple[str, str], tuple[Path, ...]] = {
@@ -113,7 +114,9 @@ def _outside_known_places(workload: CustomWorkload) -> Iterator[Match]:
             around, where = field_of(path) or "the object itself", field_of(home)
             message = f"{name} is set in {around}, where {workload.kind.name} has no such field; it belongs in {where}{UNPROVED}"
             edits = () if EACH in home else moving(part.path, (*workload.base, *home), merge=True)
-            yield Match(part.path, message, f"Move {name} to {where}.", key=True, edits=edits, severity="warning")
+            # The catalogue has the places of the newest version, which an alpha version often is not.
+            severity: Severity = "info" if "alpha" in api_version_of(workload.data) else "warning"
+            yield Match(part.path, message, f"Move {name} to {where}.", key=True, edits=edits, severity=severity)
 
 
 def _is_missed(path: Path, home: Path) -> bool:
