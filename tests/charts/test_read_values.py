@@ -85,6 +85,11 @@ def test_a_value_that_templates_only_ask_for() -> None:
     assert found({"chart/values-prod.yaml": TOLERATIONS + "\n"}, template.replace(".affinity", ".tolerations")) == []
 
 
+def test_a_map_of_switches() -> None:
+    template = "      {{- if and .Values.affinity .Values.affinity.hard }}\n      affinity: {podAntiAffinity: {}}\n      {{- end }}\n"
+    assert found({"chart/values.yaml": "affinity: {hard: true}\n"}, template) == []
+
+
 def test_a_value_behind_a_switch_that_is_off() -> None:
     template = (
         "      {{- if .Values.affinity.enabled }}\n      affinity:\n"

@@ -108,8 +108,12 @@ class ChartTable:
         return self._whole.meets(path)
 
     def asks_at(self, path: Path) -> bool:
-        """Return whether a template asks whether the value at a path is set, or a part of it."""
-        return self._asked.meets(path, above=False)
+        """Return whether a template asks whether the value at a path is set."""
+        return path in self.reads.asked
+
+    def asks_below(self, path: Path) -> bool:
+        """Return whether a template asks whether a part of the value at a path is set, so that the value is a switch of the chart."""
+        return self._asked.goes_on(path)
 
     def at(self, path: Path) -> Iterator[tuple[Landing, Path]]:
         """Yield the places that the value at a path reaches, each with the path in the object."""
@@ -135,14 +139,25 @@ class _PathTree:
                 here = here.setdefault(step, {})
             here[_END] = {}
 
-    def meets(self, path: Path, *, above: bool = True) -> bool:
-        """Return whether a path is one of them or the beginning of one, or with ``above``, begins with one of them."""
+    def meets(self, path: Path) -> bool:
+        """Return whether a path is one of them, begins with one of them, or is the beginning of one."""
         here = [self._root]
         for step in path:
-            if above and any(_END in each for each in here):
+            if any(_END in each for each in here):
                 return True
-            here = [each[key] for each in here for key in ((step, EACH) if step != EACH else each) if key in each and key is not _END]
+            here = _below(here, step)
         return bool(here)
+
+    def goes_on(self, path: Path) -> bool:
+        """Return whether a path is the beginning of a longer one of them."""
+        here = [self._root]
+        for step in path:
+            here = _below(here, step)
+        return any(key is not _END for each in here for key in each)
+
+
+def _below(here: list[dict[Any, Any]], step: Any) -> list[dict[Any, Any]]:
+    return [each[key] for each in here for key in ((step, EACH) if step != EACH else each) if key in each and key is not _END]
 
 
 _END = object()

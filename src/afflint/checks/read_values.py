@@ -176,7 +176,7 @@ def _unread(values: ValuesOfChart) -> Iterator[Path]:
         pattern = _pattern(path)
         if not (value or values.declares) or any(each.names(pattern) for each in values.tables):
             continue
-        if not all(each.is_known(pattern) and not each.reads_at(pattern) for each in values.tables):
+        if any(not each.is_known(pattern) or each.reads_at(pattern) or each.asks_below(pattern) for each in values.tables):
             continue
         if named is None:
             named = {*chains_in(values.values)} if any(each.reads.fills_texts for each in values.tables) else set()
