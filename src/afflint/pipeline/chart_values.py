@@ -17,12 +17,6 @@ from afflint.findings.finding import NO_OBJECT, Found
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.shapes import mentions_placement
 from afflint.manifests.manifest import reference
-from afflint.rendering.application_sets import ArgoClusters
-from afflint.rendering.boundary import Boundary
-from afflint.rendering.gitops import hints
-from afflint.rendering.helm import RELEASE, Chart
-from afflint.rendering.helmfiles import add_helmfiles
-from afflint.rendering.hints import Hint
 from afflint.rendering.roots import chart_data
 from afflint.source.skipped_files import reason_to_skip
 from afflint.source.sources import CHART, VALUES, Source, read_bytes
@@ -32,6 +26,8 @@ from afflint.yaml.prefilter import in_template_folder, is_values_file
 
 if TYPE_CHECKING:
     from afflint.checks.registry import BoundRule
+    from afflint.rendering.helm import Chart
+    from afflint.rendering.hints import Hint
 
 _FOLDERS_ABOVE = 2
 _LOCAL = "file://"
@@ -110,6 +106,11 @@ def found_in_values(
 def _hints_in(declaring: Collection[str], paths: Sequence[str]) -> list[Hint]:
     if not declaring:
         return []
+    from afflint.rendering.application_sets import ArgoClusters
+    from afflint.rendering.boundary import Boundary
+    from afflint.rendering.gitops import hints
+    from afflint.rendering.helmfiles import add_helmfiles
+
     boundary = Boundary(paths)
     found = hints(declaring, boundary, ArgoClusters(paths))
     add_helmfiles(found, declaring, boundary)
@@ -125,7 +126,8 @@ def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint 
     of_charts = {os.path.realpath(each.path): each for each in sources if _is_of_chart(each)}
     folders = {real: folder for real in of_charts if (folder := chart_folder_of(real)) is not None}
     several = Counter(folder for real, folder in folders.items() if os.path.basename(real) != VALUES)
-    files = {**of_charts, **{real: each for each in sources if (real := os.path.realpath(each.path)) in by_file}}
+    named = {real: each for each in sources if (real := os.path.realpath(each.path)) in by_file} if by_file else {}
+    files = {**of_charts, **named}
     for real, source in files.items():
         own, givers = folders.get(real), by_file.get(real, [])
         if own is not None and real == os.path.join(own, VALUES):
@@ -156,6 +158,8 @@ def _is_of_chart(source: Source) -> bool:
 
 def _name_of(giver: Hint | Chart) -> str:
     """Return the name of a release; "" for the one that afflint gives to charts without an object."""
+    from afflint.rendering.helm import RELEASE
+
     return giver.release if giver.release != RELEASE else ""
 
 

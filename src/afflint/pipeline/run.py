@@ -22,7 +22,7 @@ from afflint.report import Summary
 from afflint.source.kustomizations import NAMES, Kustomizations
 from afflint.source.sources import CHART, Source, read_bytes, relative
 from afflint.yaml.documents import read
-from afflint.yaml.prefilter import Reading, is_values_file
+from afflint.yaml.prefilter import Reading
 
 if TYPE_CHECKING:
     from afflint.inventory.node_files import NodeFact
@@ -183,14 +183,15 @@ def _with_chart_values(reduced: ReducedRun) -> ReducedRun:
     """Return the same with what rules find in the values that charts of the repository get."""
     files, rules = reduced.files, [each for each in reduced.settings.rules if each.subject == "chart values"]
     checked = [files.sources[file] for file in files.checked]
-    if not rules or not any(_has_values(each) or os.path.basename(each.path) == CHART for each in checked):
+    if not rules or not any(map(_is_of_chart, checked)):
         return reduced
     from afflint.pipeline.chart_values import found_in_values
 
     declaring = [files.sources[file].path for file, result in reduced.all_results.items() if result.sources]
     across = {file: [*found] for file, found in reduced.across.items()}
-    numbers = {os.path.realpath(files.sources[file].path): file for file in files.checked}
-    for path, found in found_in_values(rules, checked, declaring):
+    found_in = [*found_in_values(rules, checked, declaring)]
+    numbers = {os.path.realpath(files.sources[file].path): file for file in files.checked} if found_in else {}
+    for path, found in found_in:
         file = numbers.get(os.path.realpath(path))
         if file is not None and not any(_says_more(each, found) for each in reduced.results[file].found):
             across.setdefault(file, []).append(found)
@@ -202,9 +203,9 @@ def _says_more(known: Found, found: Found) -> bool:
     return known.rule in ("unknown-field", found.rule) and (known.document, known.span) == (found.document, found.span)
 
 
-def _has_values(source: Source) -> bool:
-    """Return whether a file may have the values of a chart, by its name and folder."""
-    return source.values or is_values_file(source.name)
+def _is_of_chart(source: Source) -> bool:
+    """Return whether a file is in the folder of a chart."""
+    return source.values or os.path.basename(source.path) == CHART
 
 
 def _may_patch(source: Source, result: FileResult | None) -> bool:
@@ -316,7 +317,7 @@ def _may_be_cached(files: Files, settings: MapSettings, options: Options) -> boo
         return False
     if any(each is not None for each in (options.mapper, options.definitions, options.renders)):
         return False
-    if any(map(_has_values, files.sources)):  # The templates of charts are not files of the run.
+    if any(map(_is_of_chart, files.sources)):  # The templates of charts are not files of the run.
         return False
     # The manifests of the cluster's policies need not be files of the run.
     return all(each.subject != "admission" for each in settings.rules)
