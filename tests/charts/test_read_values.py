@@ -193,6 +193,20 @@ def test_a_chart_whose_library_is_not_in_the_repository() -> None:
     assert found({"chart/Chart.yaml": chart, "chart/values-prod.yaml": TOLERATIONS + "\n"}, template) == []
 
 
+def test_a_file_that_templates_may_read_as_it_is() -> None:
+    assert found({"chart/files/profile.yaml": TOLERATIONS + "\n"}) == []
+    assert found({"chart/environments/prod.yaml": TOLERATIONS + "\n"}) == [
+        "chart/environments/prod.yaml:1:1 no template of web reads `tolerations`: it reaches no pod"
+    ]
+
+
+def test_the_values_of_a_dependency_that_a_template_of_the_chart_reads() -> None:
+    template = '      nodeSelector: {{- include "db.selector" .Subcharts.db | nindent 8 }}\n'
+    helper = '{{- define "db.selector" }}{{ toYaml .Values.nodeSelector }}{{ end }}\n'
+    inner = {"chart/charts/db/Chart.yaml": CHART.replace("web", "db"), "chart/charts/db/templates/_helpers.tpl": helper}
+    assert found({**inner, "chart/values-prod.yaml": "db:\n  nodeSelector: {disk: ssd}\n"}, template) == []
+
+
 def test_a_suppression_in_the_values() -> None:
     suppressed = "tolerations: []  # afflint: ignore[unread-chart-value] -- for later\n"
     assert found({"chart/values.yaml": suppressed}) == []

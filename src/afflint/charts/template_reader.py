@@ -158,7 +158,8 @@ class TemplateReader:
         """Return what `.` is at the top of a template."""
         unknown = {each: symbol(Derived()) for each in _CHART_FIELDS}
         chart: Symbol = symbol(MapSymbol({**unknown, "Name": symbol(Literal(part.name))}))
-        others: dict[str, Symbol] = {each: symbol(Derived()) for each in ("Capabilities", "Subcharts")}
+        below = frozenset(each.prefix for each in self._parts if each.prefix[:-1] == part.prefix and each.prefix)
+        others: dict[str, Symbol] = {"Capabilities": symbol(Derived()), "Subcharts": symbol(Derived(below))}
         release = {each: symbol(Derived()) for each in ("Namespace", "Service", "Revision", "IsInstall", "IsUpgrade")}
         others["Release"] = symbol(MapSymbol({**release, "Name": symbol(Ref(RELEASE_NAME))}))
         template = symbol(MapSymbol({"BasePath": symbol(Literal(_BASE_PATH)), "Name": symbol(Derived())}))

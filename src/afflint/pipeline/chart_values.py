@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _FOLDERS_ABOVE = 2
 _LOCAL = "file://"
-_TESTS = frozenset(("ci", "tests", "test", "unittests", "unittest"))
+_FOLDERS_OF_VALUES = frozenset(("ci", "values", "environments", "env", "envs", "overrides"))
 
 
 class ChartTables:
@@ -72,9 +72,14 @@ def _may_be(wanted: str, version: str) -> bool:
 
 
 def chart_folder_of(path: str) -> str | None:
-    """Return the folder of the chart that a values file belongs to, by the folder that it is in; None without one."""
+    """Return the folder of the chart that a values file belongs to, by the folder that it is in; None without one.
+
+    Templates may read a file with another name below the chart as it is (`.Files`).
+    """
     here = os.path.dirname(os.path.realpath(path))
-    for _ in range(_FOLDERS_ABOVE):
+    for depth in range(_FOLDERS_ABOVE):
+        if depth and not is_values_file(path) and os.path.basename(os.path.dirname(path)) not in _FOLDERS_OF_VALUES:
+            return None
         if os.path.isfile(os.path.join(here, CHART)):
             return here
         here = os.path.dirname(here)
