@@ -64,6 +64,9 @@ REACHING = {
     "include with a dictionary": '  {{- include "selected" (dict "from" .Values.a "root" $) | nindent 2 }}\n',
     "include with a list": '  {{- include "first" (list .Values.a .Values.b) | nindent 2 }}\n',
     "template": '{{ template "selector" . }}\n',
+    "a key that functions compute": (
+        '  {{- $k := trimSuffix "-x" (lower "A-X") }}\n  nodeSelector: {{- toYaml (get .Values $k).nodeSelector | nindent 4 }}\n'
+    ),
     "set": '  {{- $x := dict }}{{- $_ := set $x "s" .Values.a.nodeSelector }}\n  nodeSelector: {{- toYaml $x.s | nindent 4 }}\n',
     "pick": '  {{- pick .Values.a "nodeSelector" | toYaml | nindent 2 }}\n',
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -44,6 +45,7 @@ from afflint.charts.symbols import (
 )
 from afflint.findings.paths import Path
 from afflint.kube.kinds import EACH
+from afflint.yaml.go_functions import TEXT_FUNCTIONS, as_text
 from afflint.yaml.go_syntax import Block, Expression, GoSyntaxError, Piece, Statement, Text, defines_in, parsed
 
 _MOST_STEPS = 150_000
@@ -350,6 +352,10 @@ class TemplateReader:
         return one_of(*found)
 
     def _called(self, name: str, arguments: list[Symbol]) -> Symbol:
+        texts = [as_text(_literal(each)) for each in arguments] if name in TEXT_FUNCTIONS and name not in _QUOTING else []
+        if texts and None not in texts:
+            with suppress(ValueError, TypeError):
+                return symbol(Literal(TEXT_FUNCTIONS[name](*texts)))
         function = _FUNCTIONS.get(name)
         if function is not None:
             try:
@@ -446,11 +452,10 @@ class TemplateReader:
 
     def words(self, arguments: list[Symbol]) -> Symbol:
         """Return a text that is made of its last argument: another case, a part of it."""
-        found: list[OutputPiece] = []
         for each in arguments:
-            known = _literal(each)
-            found += () if type(known) in (str, int) and len(arguments) > 1 and each is not arguments[-1] else self._printed(each, "words")
-        return symbol(Output(tuple(found)))
+            self._read(each)
+        paths = frozenset(path for each in arguments for _, atom in each for path in paths_of(atom))
+        return symbol(Output((Hole(Derived(paths), "words", self._file, self._line),)))
 
     def cut(self, arguments: list[Symbol]) -> Symbol:
         """Return the beginning of a text; all of it, if only names that are too long are cut (`trunc`)."""
@@ -604,19 +609,18 @@ class TemplateReader:
             return arguments[0]
         return symbol(MapSymbol({}, [atom for each in arguments for _, atom in each]))
 
-    def plain_text(self, arguments: list[Symbol]) -> Symbol:
-        """Return a text of several values (`printf`, `print`, `cat`, `join`)."""
-        texts = [text for each in arguments if type(text := _literal(each)) is str]
-        if texts and len(texts) == len(arguments):
-            pieces = texts[0].split("%s")
-            if len(pieces) == len(texts):
-                return symbol(Literal("".join(piece + text for piece, text in zip(pieces, [*texts[1:], ""], strict=True))))
-            if "%" not in texts[0]:
-                return symbol(Literal("".join(texts)))
+    def text_of_several(self, arguments: list[Symbol]) -> Symbol:
+        """Return a text of several values (`printf`, `cat`, `join`)."""
         return symbol(Output(tuple(piece for each in arguments for piece in self._printed(each, "words"))))
+
+    def printed_together(self, arguments: list[Symbol]) -> Symbol:
+        """Return the texts of several values, one after another (`print`)."""
+        texts = [text for each in arguments if type(text := _literal(each)) is str]
+        return symbol(Literal("".join(texts))) if len(texts) == len(arguments) else self.text_of_several(arguments)
 
 
 _SHORTEST_CUT = 40
+_QUOTING = ("quote", "squote")
 _CHART_FIELDS = ("Version", "AppVersion", "Annotations", "Description", "KubeVersion", "Type", "Keywords", "Home", "Sources", "IsRoot")
 RELEASE_NAME: Path = ("\0release",)
 """The path of the name of the release, as if it were a value."""
@@ -676,7 +680,8 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "set": TemplateReader.changed,
     "unset": lambda _, arguments: arguments[0],
     **dict.fromkeys(("merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"), TemplateReader.merged),
-    **dict.fromkeys(("printf", "print", "println", "cat"), TemplateReader.plain_text),
+    "print": TemplateReader.printed_together,
+    **dict.fromkeys(("printf", "println", "cat"), TemplateReader.text_of_several),
 }
 
 

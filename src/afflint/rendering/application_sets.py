@@ -17,13 +17,13 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
-from afflint.rendering.go_templates import as_name
 from afflint.rendering.set_templates import Parameters, fill_template, has_placeholder
 from afflint.rendering.source_documents import SourceText, WrittenText, documents_of, files_with
 from afflint.source.files import read_regular
 from afflint.source.globs import paths_like
 from afflint.source.repositories import is_inside
 from afflint.yaml.document import Document, list_at, map_at, maps_at, text_at, texts_at
+from afflint.yaml.go_functions import as_name
 from afflint.yaml.object_fields import kind_of
 
 _MOST, _MOST_PATTERNS = 500, 200

@@ -7,17 +7,15 @@ not known here stays unknown. Known and unknown values are never mixed up: a fun
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.yaml.go_functions import LONGEST_VALUE, TEXT_FUNCTIONS, as_text
 from afflint.yaml.go_syntax import Block, Expression, GoSyntaxError, Piece, Statement, Text, parsed
 
 _LARGEST, _DEEPEST, _LONGEST = 1 << 20, 50, 80
-LONGEST_VALUE = 1 << 16
-"""The most characters and items of a value on its way through functions: each can make it longer."""
 _MOST_STEPS, _MOST_COMPUTED = 100_000, 1 << 22
 """The limits for all templates of a budget: the actions and iterations, and the characters and items that functions take and return."""
 
@@ -329,13 +327,6 @@ def _combined(name: str, arguments: Sequence[Any]) -> Any:
     return value
 
 
-def as_text(value: Any) -> str | None:
-    """Return the text that Go writes for a value; None if that is unknown."""
-    if type(value) is bool:
-        return "true" if value else "false"
-    return str(value) if type(value) in (str, int) else None
-
-
 def _is_equal(first: Any, *others: Any) -> bool:
     if any(type(each) is not type(first) for each in others):
         raise TypeError
@@ -367,36 +358,6 @@ def _indexed(data: Any, *keys: Any) -> Any:
     return data
 
 
-def as_name(text: str) -> str:
-    """Return a text with everything replaced that the name of an object must not have."""
-    return re.sub(r"[^a-z0-9.-]", "-", text.lower())
-
-
-def _formatted(form: str, *texts: str) -> str:
-    """Return a text with others in the places of `%s`. Raises ValueError."""
-    pieces = re.sub("%[dv]", "%s", form).split("%s")
-    if "%" in "".join(pieces):
-        raise ValueError
-    return "".join(text for pair in zip(pieces, [*texts, ""], strict=True) for text in pair)
-
-
-def _replaced(old: str, new: str, text: str) -> str:
-    """Return a text with a part replaced. Raises ValueError."""
-    if len(text) + text.count(old) * len(new) > LONGEST_VALUE:
-        raise ValueError
-    return text.replace(old, new)
-
-
-def _cut(length: str, text: str) -> str:
-    """Return the beginning of a text. Raises ValueError."""
-    if not length.isdecimal() or len(length) > _MOST_DIGITS:
-        raise ValueError
-    return text[: int(length)]
-
-
-_MOST_DIGITS = 8
-
-
 def _of_texts(function: Callable[..., str]) -> Callable[..., str]:
     """Return a function of values whose texts are known for one of texts. It raises TypeError for other values."""
 
@@ -409,21 +370,6 @@ def _of_texts(function: Callable[..., str]) -> Callable[..., str]:
     return called
 
 
-TEXT_FUNCTIONS: Mapping[str, Callable[..., str]] = {
-    "lower": str.lower,
-    "upper": str.upper,
-    "trim": lambda text: text.strip(),
-    "quote": lambda text: f'"{text}"',
-    "squote": lambda text: f"'{text}'",
-    "toString": lambda text: text,
-    "normalize": as_name,
-    "trimPrefix": lambda prefix, text: text.removeprefix(prefix),
-    "trimSuffix": lambda suffix, text: text.removesuffix(suffix),
-    "trunc": _cut,
-    "replace": _replaced,
-    "printf": _formatted,
-}
-"""Functions that take texts, or values whose texts are known, and return a text."""
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "eq": _is_equal,
     "ne": lambda first, second: not _is_equal(first, second),

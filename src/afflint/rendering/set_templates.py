@@ -13,13 +13,12 @@ from functools import lru_cache
 from typing import Any
 
 from afflint.rendering.go_templates import (
-    TEXT_FUNCTIONS,
     UNKNOWN,
     UNSET,
     Evaluator,
     ValueTooLargeError,
-    as_text,
 )
+from afflint.yaml.go_functions import TEXT_FUNCTIONS, as_text
 from afflint.yaml.go_syntax import Expression, GoSyntaxError, parse_pipeline
 from afflint.yaml.template_actions import actions_in, inside_of, tokens_of, with_replaced
 
