@@ -209,3 +209,19 @@ def test_the_list_of_what_the_templates_read(tmp_path: Path) -> None:
         "on\n"
         "    only a condition (templates/web.yaml:5)\n"
     )
+
+
+@pytest.mark.parametrize("use", ["| sha256sum", "| fromYaml | toYaml", ""], ids=["a checksum", "YAML and back", "as it is"])
+def test_a_text_that_is_included_twice_in_each_of_many_others(tmp_path: Path, use: str) -> None:
+    """The text would have four million copies; each template is looked at once, and a text that is too long is not known."""
+    names = range(22)
+    helpers = "".join(f'{{{{ define "h{n}" }}}}{{{{ include "h{n + 1}" . }}}}{{{{ include "h{n + 1}" . }}}}{{{{ end }}}}' for n in names)
+    helpers += '{{ define "h22" }}{{ .Values.a }}\n{{ end }}'
+    read = of_template(tmp_path, f'  x: {{{{ include "h0" . {use} }}}}\n', helpers)
+    assert read.reads_at(("a",))
+    assert len(read.landings) < 10
+
+
+def test_actions_without_an_end_are_not_searched_again_and_again(tmp_path: Path) -> None:
+    read = of_template(tmp_path, "{{ if .Values.affinity " * 40_000)
+    assert (read.names(("nodeSelector",)), read.has_switches) == (False, False)

@@ -9,15 +9,14 @@ from typing import Any
 
 from afflint.charts.chart_files import ChartParts
 from afflint.charts.symbols import Ref
-from afflint.charts.template_layout import Landing, ObjectText, objects_in
+from afflint.charts.template_layout import Landing, LayoutTooLargeError, ObjectText, objects_in
 from afflint.charts.template_reader import GLOBAL, RELEASE_NAME, TemplateReader, ValueReads, WrittenFile
 from afflint.findings.paths import Path
 from afflint.kube.kinds import EACH
+from afflint.yaml.template_actions import actions_in, word_of
 
 _CHAIN = re.compile(r"\.Values((?:\.\w+)+)")
-_SWITCH = re.compile(
-    r"(?i)\{\{-?\s*(?:else\s+)?if\b[^}]*\.\w*(?:affinity|tolerations?|node_?selector|spread)\w*(?:\.\w|enabled|type|preset)"
-)
+_SWITCH = re.compile(r"(?i)\.\w*(?:affinity|tolerations?|node_?selector|spread)\w*(?:\.\w|(?:enabled|type|preset)\b)")
 
 
 class ChartTable:
@@ -47,8 +46,13 @@ class ChartTable:
 
     @cached_property
     def objects(self) -> list[ObjectText]:
-        """The objects that the templates write."""
-        return [each for written in self._written[0] for each in objects_in(written)]
+        """The objects that the templates write; none if they are too large."""
+        written, reads = self._written
+        try:
+            return objects_in(written)
+        except LayoutTooLargeError:
+            reads.opened = reads.opened or (written[0].file, 1)
+            return []
 
     @cached_property
     def landings(self) -> list[Landing]:
@@ -56,12 +60,18 @@ class ChartTable:
         return [landing for each in self.objects for landing in each.landings]
 
     @cached_property
-    def _texts(self) -> dict[Path, str]:
-        return {part.prefix: "\n".join(part.files.values()) for part in self.chart.parts}
+    def _actions(self) -> dict[Path, tuple[str, str]]:
+        """The actions of each part, by the path of its values: those that ask for values, and the others."""
+        found = {}
+        for part in self.chart.parts:
+            actions = [each.text for text in part.files.values() for each in actions_in(text).found]
+            asking = [each for each in actions if word_of(each) in ("if", "else")]
+            found[part.prefix] = "\n".join(asking), "\n".join(each for each in actions if word_of(each) not in ("if", "else", "/*"))
+        return found
 
     def _owner(self, path: Path) -> Path:
         """Return the path of the values of the dependency, or of the chart, whose values contain a path."""
-        return max((prefix for prefix in self._texts if path[: len(prefix)] == prefix), key=len, default=())
+        return max((part.prefix for part in self.chart.parts if path[: len(part.prefix)] == part.prefix), key=len, default=())
 
     def names(self, path: Path) -> bool:
         """Return whether a template writes the value at a path, or works with it, by its whole name. This is fast.
@@ -70,12 +80,12 @@ class ChartTable:
         """
         owner = self._owner(path)
         chain = ".".join(map(str, ("Values", *path[len(owner) :])))
-        return re.search(rf"\{{\{{-?\s*(?![\s-]|if\b|else\b)[^}}]*\.{re.escape(chain)}(?![\w.])", self._texts.get(owner, "")) is not None
+        return re.search(rf"\.{re.escape(chain)}(?![\w.])", self._actions.get(owner, ("", ""))[1]) is not None
 
     @cached_property
     def has_switches(self) -> bool:
         """Whether a template may ask for a value whose name contains that of a constraint. This is fast."""
-        return any(_SWITCH.search(each) for each in self._texts.values())
+        return any(_SWITCH.search(asking) for asking, _ in self._actions.values())
 
     @cached_property
     def _whole(self) -> _PathTree:
@@ -101,7 +111,8 @@ class ChartTable:
 
     def has_templates_for(self, path: Path) -> bool:
         """Return whether the chart has templates, or the dependency whose values contain a path."""
-        return bool(self._texts.get(self._owner(path)))
+        owner = self._owner(path)
+        return any(part.prefix == owner and part.files for part in self.chart.parts)
 
     def reads_at(self, path: Path) -> bool:
         """Return whether a template reads the value at a path, a part of it, or a map that contains it."""

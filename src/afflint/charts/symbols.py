@@ -49,7 +49,7 @@ class Truth:
     condition: Condition
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Output:
     """Text that a template has written."""
 
@@ -86,7 +86,7 @@ Symbol = tuple[tuple[Condition, Atom], ...]
 """Alternatives, each with its condition."""
 
 
-# The text that templates write.
+# The text that templates write. Texts are compared by identity: one that is included many times in others is as long as all of these.
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +108,14 @@ class Hole:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Alternatives:
     """Texts, each with its condition."""
 
     branches: tuple[tuple[Condition, tuple[OutputPiece, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Indented:
     """Text whose lines are indented further. ``on_new_line``: it begins on a line of its own."""
 
@@ -127,17 +127,21 @@ class Indented:
 OutputPiece = PlainPiece | Hole | Alternatives | Indented
 
 
-def holes_in(pieces: Iterable[OutputPiece]) -> Iterator[Hole]:
-    """Yield the holes in a text."""
-    waiting = [*pieces]
+def holes_in(pieces: tuple[OutputPiece, ...]) -> Iterator[Hole]:
+    """Yield the holes in a text, those of a text that is in it several times once."""
+    waiting, seen = [pieces], set[int]()
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, Hole):
-            yield each
-        elif isinstance(each, Alternatives):
-            waiting += [inner for _, body in each.branches for inner in body]
-        elif isinstance(each, Indented):
-            waiting += each.pieces
+        body = waiting.pop()
+        if id(body) in seen:
+            continue
+        seen.add(id(body))
+        for each in body:
+            if isinstance(each, Hole):
+                yield each
+            elif isinstance(each, Alternatives):
+                waiting += [inner for _, inner in each.branches]
+            elif isinstance(each, Indented):
+                waiting.append(each.pieces)
 
 
 def literal_text(pieces: Iterable[OutputPiece]) -> str | None:

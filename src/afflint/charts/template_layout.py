@@ -100,25 +100,43 @@ class _State:
     condition: Condition = TRUE
 
 
-def objects_in(written: WrittenFile) -> list[ObjectText]:
-    """Return the objects of a template."""
-    layout = _Layout()
-    layout.write(written.pieces, TRUE, 0)
-    layout.end_line()
-    return layout.objects
+class LayoutTooLargeError(Exception):
+    """Templates that write too much."""
+
+
+_MOST_PIECES = 400_000
+
+
+def objects_in(files: Iterable[WrittenFile]) -> list[ObjectText]:
+    """Return the objects of some templates. Raises LayoutTooLargeError."""
+    found: list[ObjectText] = []
+    left = _MOST_PIECES
+    for each in files:
+        layout = _Layout(left)
+        layout.write(each.pieces, TRUE, 0)
+        layout.end_line()
+        found += layout.objects
+        left = layout.left
+    return found
 
 
 class _Layout:
-    def __init__(self) -> None:
+    def __init__(self, left: int) -> None:
+        """``left``: the number of pieces that may be written."""
+        self.left = left
         self.objects = [ObjectText()]
         self._state = _State()
+        self._inline: dict[int, bool] = {}
 
     def write(self, pieces: Iterable[OutputPiece], condition: Condition, width: int) -> None:
         """Write some text. ``width``: by how much the lines after the first are indented."""
         for each in pieces:
+            self.left -= 1
+            if self.left < 0:
+                raise LayoutTooLargeError
             if isinstance(each, Alternatives) and not any(body for _, body in each.branches):
                 continue
-            if isinstance(each, Alternatives) and _is_inline(each):
+            if isinstance(each, Alternatives) and self._is_inline(each):
                 self._gap(Hole(Output((each,)), "text", "", 0), condition, width)
             elif isinstance(each, Alternatives):
                 self._alternatives(each, condition, width)
@@ -135,6 +153,14 @@ class _Layout:
     def _gap(self, hole: Hole, condition: Condition, width: int) -> None:
         gap = _Gap(hole, condition, len(self._state.line), width)
         self._state = replace(self._state, line=self._state.line + _GAP, gaps=(*self._state.gaps, gap), condition=condition)
+
+    def _is_inline(self, piece: OutputPiece) -> bool:
+        """Return whether a text is a part of one line, whatever its values are. A text that is included again is looked at once."""
+        if not isinstance(piece, Alternatives):
+            return piece.form != "yaml" if isinstance(piece, Hole) else isinstance(piece, PlainPiece) and "\n" not in piece.text
+        if id(piece) not in self._inline:
+            self._inline[id(piece)] = all(self._is_inline(each) for _, body in piece.branches for each in body)
+        return self._inline[id(piece)]
 
     def _alternatives(self, alternatives: Alternatives, condition: Condition, width: int) -> None:
         """Write each text from the same state on; what follows is written after the first."""
@@ -213,13 +239,6 @@ class _Layout:
                 for condition, atom, place in _values_in(hole.value, path, 0):
                     found = Landing(atom, hole.form, frozenset(), place, TRUE, hole.file, hole.line, part, shift)
                     self.objects[-1].found.setdefault(found, []).append(both_of(each.condition, both_of(own, condition)))
-
-
-def _is_inline(piece: OutputPiece) -> bool:
-    """Return whether a text is a part of one line, whatever its values are."""
-    if isinstance(piece, Alternatives):
-        return all(map(_is_inline, (each for _, body in piece.branches for each in body)))
-    return piece.form != "yaml" if isinstance(piece, Hole) else isinstance(piece, PlainPiece) and "\n" not in piece.text
 
 
 def _holes_of(hole: Hole, condition: Condition) -> Iterator[tuple[Condition, Hole, bool]]:

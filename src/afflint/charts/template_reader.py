@@ -228,7 +228,8 @@ class TemplateReader:
 
     def _text_of(self, atom: Atom, form: str) -> tuple[OutputPiece, ...]:
         if isinstance(atom, Output) and form != "words":
-            return atom.pieces
+            # A long text stays one piece, so that what includes it several times does not grow.
+            return atom.pieces if len(atom.pieces) <= _FEW else (Alternatives(((TRUE, atom.pieces),)),)
         if isinstance(atom, Output):
             atom = Derived(frozenset(paths_of(atom)))
         if isinstance(atom, Literal):
@@ -620,6 +621,7 @@ class TemplateReader:
 
 
 _SHORTEST_CUT = 40
+_FEW = 4
 _QUOTING = ("quote", "squote")
 _CHART_FIELDS = ("Version", "AppVersion", "Annotations", "Description", "KubeVersion", "Type", "Keywords", "Home", "Sources", "IsRoot")
 RELEASE_NAME: Path = ("\0release",)
