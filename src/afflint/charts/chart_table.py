@@ -101,6 +101,16 @@ class ChartTable:
         """The paths of the values that the templates read."""
         return [*dict.fromkeys(path for path in self.reads.whole if path and path != RELEASE_NAME)]
 
+    def prints(self, path: Path) -> bool:
+        """Return whether a template prints the value at a path as it is, so that the chart expects text."""
+        return any(each.value == Ref(path) and each.form in ("text", "quoted") for each in self.landings)
+
+    def line_of(self, path: Path, file: str) -> tuple[str, int] | None:
+        """Return a template and the first line that reads the value at a path, in the ``file`` if possible; None if none reads it."""
+        found = [(each.file, each.line) for each in self.landings if each.value == Ref(path)]
+        found += [at for known in (self.reads.asked, self.reads.whole) if (at := known.get(path)) is not None]
+        return min(found, key=lambda at: (at[0] != file, at), default=None)
+
     def is_known(self, path: Path) -> bool:
         """Return whether everything that may read the value at a path is known. A chart that writes nothing may be for other charts."""
         if self.reads.opened is not None or self.chart.is_library or self.chart.is_empty:

@@ -84,12 +84,13 @@ class WrittenFile:
 class ValueReads:
     """The values that templates read. ``whole``: with all that is in them. ``asked``: only whether, or to what, they are set.
 
-    ``opened``: file and line of what may read any value, in a way that is not known. ``fills_texts``: texts of the values are templates
-    themselves.
+    ``looped``: those over which they loop. ``opened``: file and line of what may read any value, in a way that is not known.
+    ``fills_texts``: texts of the values are templates themselves.
     """
 
     whole: dict[Path, tuple[str, int]] = field(default_factory=dict)
     asked: dict[Path, tuple[str, int]] = field(default_factory=dict)
+    looped: dict[Path, None] = field(default_factory=dict)
     opened: tuple[str, int] | None = None
     fills_texts: bool = False
 
@@ -265,6 +266,7 @@ class TemplateReader:
         self._read(value, asked=not any(isinstance(each, Statement) and _FAILS.search(each.text) for each in body))
         self._ask(condition)
         if action.word == "range":
+            self.reads.looped.update((atom.path, None) for _, atom in value if isinstance(atom, Ref))
             return condition, self._range(action, body, value, scope)
         inner = dict(scope)
         for name in action.names[:1]:

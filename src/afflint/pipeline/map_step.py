@@ -753,7 +753,8 @@ def _other_kind(document: Document) -> str | None:
         return None
     if "kind" not in document.data and document.data.keys().isdisjoint(("apiVersion", "nodes")):
         return _NO_KIND  # Settings of a tool, values, or a report, whose text mentions kinds.
-    if kind_of(document.data) and document.data.keys().isdisjoint(("apiVersion", "metadata", "spec", "items", "nodes", "template")):
+    beside = document.data.keys() - {"kind"}
+    if kind_of(document.data) and beside and beside.isdisjoint(("apiVersion", "metadata", "spec", "items", "nodes", "template")):
         return _NO_KIND  # Values, where `kind: DaemonSet` chooses between templates.
     kind = kind_of(document.data)
     return kind if kind and kind not in NAMES else None

@@ -29,7 +29,6 @@ from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace, SourceText, documents_of, leaves, value_at
 from afflint.rendering.template_conditions import WORD, Setting, nested, settings_for, words_for
-from afflint.rendering.template_reads import TemplateReads
 from afflint.source.sources import VALUES
 from afflint.yaml.document import Document, map_at, value_at_path
 from afflint.yaml.emitter import Style, block
@@ -318,7 +317,9 @@ class ChartProbes:
         declared = [text.data for text in self.trials.texts.of(os.path.join(self.trials.folder, VALUES))]
         off = self._disabled()
         near = [path for path in off if any(probe.path[: len(path) - 1] == path[:-1] for probe in self.probes)]
-        lists = [path for path in TemplateReads(self.trials.folder).ranges() if any(value_at_path(data, *path) == [] for data in declared)]
+        lists = [
+            path for path in map(_texts_of, self.trials.table.reads.looped) if any(value_at_path(data, *path) == [] for data in declared)
+        ]
         for paths, items in (((), ()) if is_enabled or near == off else (near, ()), (off, lists) if lists else ((), ())):
             values = nested([*((path, True) for path in paths), *((path, [{"name": "name"}]) for path in items)])
             if values:
@@ -408,9 +409,10 @@ class ChartProbes:
         first, line = self._blamed(reason)
         if line and first in templates_of(self.trials.folder):  # A chart chooses what its errors name.
             return line_place(first, int(line))
-        read = TemplateReads(self.trials.folder).line_of(probe.path, first)
-        if read is not None:
-            return line_place(*read)
+        folder = self.trials.folder
+        read = self.trials.table.line_of(tuple(probe.path), os.path.relpath(first, folder).replace(os.sep, "/"))
+        if read is not None and os.path.isfile(file := os.path.join(folder, *read[0].split("/"))):
+            return line_place(file, read[1])
         return probe.declared_at or line_place(self.trials.rendering.chart.root_file, 1)
 
 
@@ -449,14 +451,12 @@ def _probes_of(trials: ChartTrials) -> Iterator[Probe]:
             in_lists.append((read, None))
         else:
             found.setdefault(read, None)
-    reads: TemplateReads | None = None
     for number, (path, place) in enumerate(list(found.items())[:_MOST_PROBES]):
         # Only a default that is a map or a list shows that the chart does not expect text.
         is_text = place is not None and _is_documented_text(*place)
-        if path[-1] not in _STRINGS and not is_text and (place is None or value_at(place[0].data, place[1]) is None):
-            reads = reads or TemplateReads(folder)
-            if reads.prints(path):
-                continue
+        may_be_text = path[-1] not in _STRINGS and not is_text and (place is None or value_at(place[0].data, place[1]) is None)
+        if may_be_text and trials.table.prints(path):
+            continue
         yield Probe(number, path, place, is_text=is_text)
     for number, (item, place) in enumerate(in_lists[: max(_MOST_PROBES - len(found), 0)], len(found)):
         yield Probe(number, tuple(str(step) for step in (*item.path, *item.inside)), place, item)
@@ -508,6 +508,10 @@ def _is_documented_text(text: SourceText, path: Path) -> bool:
     lines = text.document.text().split("\n")[: text.document.locate(path, key=True)[0] - text.document.line - 1]
     comment = list(takewhile(lambda line: line.lstrip().startswith("#"), reversed(lines)))
     return any("multi-line string" in line or re.search(rf"#\s*{re.escape(str(path[-1]))}:\s*\|", line) for line in comment)
+
+
+def _texts_of(path: Path) -> tuple[str, ...]:
+    return tuple(map(str, path))
 
 
 def _may_have_pods(kinds: Collection[str]) -> bool:
