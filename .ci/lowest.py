@@ -12,15 +12,15 @@ else:
     import tomli as tomllib
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
-# A name, its lowest version, and its environment marker.
-REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)>=([0-9.]+)(\s*;.*)?")
+# A name, its lowest version, the version that is too new, and its environment marker.
+REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)>=([0-9.]+)(?:,<[0-9.]+)?(\s*;.*)?")
 
 
 def lowest(requirement: str) -> str:
     """Return the constraint for a requirement. Raises ValueError without a lowest version, because only stated bounds are tested."""
     match = REQUIREMENT.fullmatch(requirement.strip())
     if match is None:
-        raise ValueError(f"{requirement!r} in pyproject.toml is not of the form `name>=version`")
+        raise ValueError(f"{requirement!r} in pyproject.toml is not of the form `name>=version` or `name>=version,<version`")
     name, version, environment = match.groups()
     return f"{name}=={version}{environment or ''}"
 
