@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from afflint.charts import chart_files
 from afflint.charts.chart_files import files_of_chart, merged_values, parts_of_chart
 from afflint.charts.chart_table import ChartTable
 from afflint.charts.symbols import holds
@@ -225,3 +226,28 @@ def test_a_text_that_is_included_twice_in_each_of_many_others(tmp_path: Path, us
 def test_actions_without_an_end_are_not_searched_again_and_again(tmp_path: Path) -> None:
     read = of_template(tmp_path, "{{ if .Values.affinity " * 40_000)
     assert (read.names(("nodeSelector",)), read.has_switches) == (False, False)
+
+
+def test_a_check_reads_no_template_after_one_that_may_read_any_value(tmp_path: Path) -> None:
+    templates = {
+        "templates/a.yaml": "{{ include (print .Values.name) . | unknown }}\n",
+        "templates/b.yaml": f"{POD}  nodeName: {{{{ .Values.x }}}}\n",
+    }
+    chart = table(tmp_path, templates).chart
+    whole, stopped = ChartTable(chart), ChartTable(chart, stops=True)
+    assert whole.reads.opened == stopped.reads.opened == ("templates/a.yaml", 1)
+    assert ("x",) in whole.reads.whole
+    assert ("x",) not in stopped.reads.whole
+    assert not stopped.is_known(("y",))
+
+
+def test_a_chart_on_which_many_depend_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, chart in {"base": "", **dict.fromkeys("abc", "dependencies: [{name: base, repository: file://../base}]\n")}.items():
+        write({f"{name}/Chart.yaml": f"name: {name}\n{chart}", f"{name}/templates/web.yaml": POD, ".git/HEAD": ""}, tmp_path)
+    opened: list[str] = []
+    monkeypatch.setattr(chart_files, "read_regular", lambda path, _: opened.append(path) or Path(path).read_bytes())
+    kept: chart_files.Kept = {}
+    for name in "abc":
+        files = files_of_chart(str(tmp_path / name), lambda *_: str(tmp_path / "base"), kept=kept)
+        assert [*files.charts["base"].texts] == ["Chart.yaml", "templates/web.yaml"]
+    assert opened.count(str(tmp_path / "base" / "Chart.yaml")) == 1

@@ -38,12 +38,15 @@ class ChartFiles:
     texts: dict[str, str] = field(default_factory=dict)
     charts: dict[str, ChartFiles] = field(default_factory=dict)
     more: Callable[[str], str | None] = lambda _: None
+    _data: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def data(self, name: str) -> dict[str, Any]:
         """Return the data of a YAML file of the chart; an empty map without one."""
-        text = self.texts.get(name)
-        document = read(text.encode(), 0, 0) if text is not None else None
-        return map_at(document.data) if document is not None and document.problem is None else {}
+        if name not in self._data:
+            text = self.texts.get(name)
+            document = read(text.encode(), 0, 0) if text is not None else None
+            self._data[name] = map_at(document.data) if document is not None and document.problem is None else {}
+        return self._data[name]
 
     def dependencies(self) -> list[dict[str, Any]]:
         """Return the dependencies that the chart declares."""
@@ -54,9 +57,16 @@ Locate = Callable[[str, Mapping[str, Any]], "str | None"]
 """Returns the folder of a dependency of the chart in a folder, if it is in the same repository."""
 
 
-def files_of_chart(folder: str, locate: Locate = lambda *_: None, depth: int = 0) -> ChartFiles:
-    """Return the files of the chart in a folder. What cannot be read is left out."""
+Kept = dict[tuple[str, int], ChartFiles]
+"""The files of charts that have been read, by their folders and their depths below the chart that depends on them."""
+
+
+def files_of_chart(folder: str, locate: Locate = lambda *_: None, depth: int = 0, kept: Kept | None = None) -> ChartFiles:
+    """Return the files of the chart in a folder. What cannot be read is left out. ``kept`` gets the files of its dependencies."""
     real = os.path.realpath(folder)
+    known = kept if kept is not None else {}
+    if (real, depth) in known:
+        return known[real, depth]
     top = extent_of(real)
     found = ChartFiles()
 
@@ -73,7 +83,9 @@ def files_of_chart(folder: str, locate: Locate = lambda *_: None, depth: int = 0
         if text is not None:
             budget.left -= len(text)
             found.texts[name] = text
-    _add_dependencies(found, real, top, locate, depth)
+    _add_dependencies(found, real, top, locate, depth, known)
+    if depth:
+        known[real, depth] = found
     return found
 
 
@@ -96,7 +108,7 @@ def _names_below(folder: str, name: str, budget: _ReadLimit) -> Iterator[str]:
             yield os.path.relpath(os.path.join(here, each), folder).replace(os.sep, "/")
 
 
-def _add_dependencies(found: ChartFiles, folder: str, top: str, locate: Locate, depth: int) -> None:
+def _add_dependencies(found: ChartFiles, folder: str, top: str, locate: Locate, depth: int, kept: Kept) -> None:
     if depth >= _DEEPEST:
         return
     below = os.path.join(folder, _CHARTS)
@@ -105,16 +117,16 @@ def _add_dependencies(found: ChartFiles, folder: str, top: str, locate: Locate, 
         if not is_inside(path, top):
             continue
         if os.path.isdir(path):
-            found.charts[name] = files_of_chart(path, locate, depth + 1)
+            found.charts[name] = files_of_chart(path, locate, depth + 1, kept)
         elif name.endswith(".tgz"):
             with suppress(OSError, ArchiveError):
                 found.charts[name] = files_of_archive(read_regular(path, _LARGEST_ARCHIVE))
-    known = {text_at(each.data(CHART), "name") for each in found.charts.values()}
+    own = {text_at(each.data(CHART), "name") for each in found.charts.values()}
     for each in found.dependencies():
         name = text_at(each, "name")
-        inner = locate(folder, each) if name and name not in known else None
+        inner = locate(folder, each) if name and name not in own else None
         if inner is not None and is_inside(os.path.realpath(inner), top):
-            found.charts[name] = files_of_chart(inner, locate, depth + 1)
+            found.charts[name] = files_of_chart(inner, locate, depth + 1, kept)
 
 
 def files_of_archive(data: bytes) -> ChartFiles:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from afflint.charts.chart_files import ChartParts
@@ -22,12 +22,14 @@ _SWITCH = re.compile(r"(?i)\.\w*(?:affinity|tolerations?|node_?selector|spread)\
 class ChartTable:
     """What the templates of a chart and its dependencies do with values. They are read when this is asked for the first time.
 
-    ``folder`` is where the chart is, "" if that does not matter.
+    ``folder`` is where the chart is, "" if that does not matter. ``stops``: reading ends where a template may read any value, so that
+    ``is_known`` is false for each.
     """
 
-    def __init__(self, chart: ChartParts, folder: str = "") -> None:
+    def __init__(self, chart: ChartParts, folder: str = "", *, stops: bool = False) -> None:
         self.chart = chart
         self.folder = folder
+        self._stops = stops
 
     @property
     def name(self) -> str:
@@ -36,7 +38,7 @@ class ChartTable:
 
     @cached_property
     def _written(self) -> tuple[list[WrittenFile], ValueReads]:
-        reader = TemplateReader(self.chart.parts, is_complete=not self.chart.missing)
+        reader = TemplateReader(self.chart.parts, is_complete=not self.chart.missing, stops=self._stops)
         return reader.written(), reader.reads
 
     @property
@@ -59,16 +61,6 @@ class ChartTable:
         """The gaps in these objects."""
         return [landing for each in self.objects for landing in each.landings]
 
-    @cached_property
-    def _actions(self) -> dict[Path, tuple[str, str]]:
-        """The actions of each part, by the path of its values: those that ask for values, and the others."""
-        found = {}
-        for part in self.chart.parts:
-            actions = [each.text for text in part.files.values() for each in actions_in(text).found]
-            asking = [each for each in actions if word_of(each) in ("if", "else")]
-            found[part.prefix] = "\n".join(asking), "\n".join(each for each in actions if word_of(each) not in ("if", "else", "/*"))
-        return found
-
     def _owner(self, path: Path) -> Path:
         """Return the path of the values of the dependency, or of the chart, whose values contain a path."""
         return max((part.prefix for part in self.chart.parts if path[: len(part.prefix)] == part.prefix), key=len, default=())
@@ -79,13 +71,16 @@ class ChartTable:
         An `if` may ask for a value that nothing writes.
         """
         owner = self._owner(path)
-        chain = ".".join(map(str, ("Values", *path[len(owner) :])))
-        return re.search(rf"\.{re.escape(chain)}(?![\w.])", self._actions.get(owner, ("", ""))[1]) is not None
+        chain = "." + ".".join(map(str, ("Values", *path[len(owner) :])))
+        named = re.compile(rf"{re.escape(chain)}(?![\w.])")
+        texts = [text for part in self.chart.parts if part.prefix == owner for text in part.files.values() if chain in text]
+        return any(named.search(action) for text in texts for asks, action in _actions_of(text) if not asks)
 
     @cached_property
     def has_switches(self) -> bool:
         """Whether a template may ask for a value whose name contains that of a constraint. This is fast."""
-        return any(_SWITCH.search(asking) for asking, _ in self._actions.values())
+        texts = [text for part in self.chart.parts for text in part.files.values() if _SWITCH.search(text)]
+        return any(_SWITCH.search(action) for text in texts for asks, action in _actions_of(text) if asks)
 
     @cached_property
     def _whole(self) -> _PathTree:
@@ -147,6 +142,13 @@ class ChartTable:
         for each in self.landings:
             if isinstance(each.value, Ref) and len(each.value.path) > len(path) and _matches(each.value.path[: len(path)], path):
                 yield each
+
+
+@lru_cache(maxsize=512)
+def _actions_of(text: str) -> list[tuple[bool, str]]:
+    """Return the actions of a template without comments, each with whether it asks for values. Many charts may share a template."""
+    found = [(word_of(each.text), each.text) for each in actions_in(text).found]
+    return [(word in ("if", "else"), action) for word, action in found if word != "/*"]
 
 
 class _PathTree:

@@ -115,7 +115,7 @@ def anti_affinity_misses_itself(values: ValuesOfChart) -> Iterator[Match]:
 def _without_own_pods(values: ValuesOfChart, check: Callable[[CustomWorkload, PodsOfChart], Iterator[Match]]) -> Iterator[Match]:
     """Yield what a check finds, and as an info what it finds in the defaults of a chart only if a user gives it another name."""
     renamed = values._replace(values={**values.values, _OVERRIDE: "another"})
-    is_default = values.declares and not values.values.get(_OVERRIDE) and values.table.reads_at((_OVERRIDE,))
+    is_default = values.declares and not values.values.get(_OVERRIDE)
     for workload in _workloads(values):
         found = [*check(workload, _own_pods(values))]
         yield from found
@@ -238,8 +238,11 @@ def _means(one: Step, own: Step) -> bool:
 
 def _missing_switch(values: ValuesOfChart, path: Path) -> str | None:
     """Return words for the value about placement that must be set otherwise for a value to be read; None if it is read, or may be."""
-    landings = [*(each for each, _ in values.table.at(_pattern(path))), *values.table.below(_pattern(path))]
-    if not landings or len(values.tables) != 1 or any(holds(each.condition, values.values) is not False for each in landings):
+    table, pattern = values.table, _pattern(path)
+    if len(values.tables) != 1 or not table.is_known(pattern):
+        return None
+    landings = [*(each for each, _ in table.at(pattern)), *table.below(pattern)]
+    if not landings or any(holds(each.condition, values.values) is not False for each in landings):
         return None
     missing = [_failing(each.condition, values, path) for each in landings]
     return next(iter(missing)) if len({*missing}) == 1 else None

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from afflint.charts.chart_files import files_of_chart, merged_values, parts_of_chart
+from afflint.charts.chart_files import Kept, files_of_chart, merged_values, parts_of_chart
 from afflint.charts.chart_table import ChartTable
 from afflint.checks.match import located
 from afflint.checks.read_values import ValuesOfChart
@@ -40,6 +40,7 @@ class ChartTables:
     def __init__(self, paths: Iterable[str]) -> None:
         self._tables: dict[str, ChartTable | None] = {}
         self._by_name: dict[str, list[str]] = {}
+        self._kept: Kept = {}
         for path in paths:
             if os.path.basename(path) == CHART:
                 folder = os.path.realpath(os.path.dirname(path) or os.curdir)
@@ -49,8 +50,11 @@ class ChartTables:
         """Return what the chart in a folder does with values; None without a chart there."""
         if folder not in self._tables:
             has_chart = os.path.isfile(os.path.join(folder, CHART))
-            self._tables[folder] = ChartTable(parts_of_chart(files_of_chart(folder, self._dependency)), folder) if has_chart else None
+            self._tables[folder] = self._read(folder) if has_chart else None
         return self._tables[folder]
+
+    def _read(self, folder: str) -> ChartTable:
+        return ChartTable(parts_of_chart(files_of_chart(folder, self._dependency, kept=self._kept)), folder, stops=True)
 
     def _dependency(self, folder: str, dependency: Mapping[str, Any]) -> str | None:
         """Return the folder of a dependency: the path that the chart names, or the only chart of the run with its name and version."""

@@ -189,10 +189,12 @@ def _with_chart_values(reduced: ReducedRun) -> ReducedRun:
 
     declaring = [files.sources[file].path for file, result in reduced.all_results.items() if result.sources]
     across = {file: [*found] for file, found in reduced.across.items()}
+    numbers = {files.sources[file].path: file for file in files.checked}
     found_in = [*found_in_values(rules, checked, declaring)]
-    numbers = {os.path.realpath(files.sources[file].path): file for file in files.checked} if found_in else {}
+    if any(path not in numbers for path, _ in found_in):  # An object may be in a file that a link leads to.
+        numbers.update({os.path.realpath(path): file for path, file in numbers.items()})
     for path, found in found_in:
-        file = numbers.get(os.path.realpath(path))
+        file = numbers.get(path, numbers.get(os.path.realpath(path)))
         if file is not None and not any(_says_more(each, found) for each in reduced.results[file].found):
             across.setdefault(file, []).append(found)
     return reduced._replace(across=across)
