@@ -210,3 +210,47 @@ def test_the_values_of_a_dependency_that_a_template_of_the_chart_reads() -> None
 def test_a_suppression_in_the_values() -> None:
     suppressed = "tolerations: []  # afflint: ignore[unread-chart-value] -- for later\n"
     assert found({"chart/values.yaml": suppressed}) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x-affinity:\n  &spread\n  affinity: {podAntiAffinity: {}}\napi: *spread\n",
+        "spare:\n  tolerations:\n    - &team {key: team, operator: Exists}\n",
+    ],
+    ids=["below the key", "in an item"],
+)
+def test_a_value_with_an_anchor_may_be_used_elsewhere(text: str) -> None:
+    assert found({"chart/values-prod.yaml": text}) == []
+
+
+SWITCHED = """\
+      {{- if .Values.affinityEnabled }}
+      affinity: {{- toYaml .Values.affinity | nindent 8 }}
+      {{- end }}
+      containers: [{name: web, image: web}]
+"""
+AFFINITY = "affinity: {nodeAffinity: {}}\n"
+
+
+def test_a_switch_that_another_file_of_the_release_may_set() -> None:
+    """Which of the files of a chart a release gets is not known, if no object names them."""
+    only = ["chart/values-prod.yaml:1:1 web reads `affinity` only if `affinityEnabled` is set: it reaches no pod"]
+    assert found({"chart/values-prod.yaml": AFFINITY}, SWITCHED) == only
+    assert found({"chart/values-all.yaml": "replicas: 2\n"}, SWITCHED) == only
+    assert found({"chart/values-all.yaml": "affinityEnabled: true\n"}, SWITCHED) == []
+
+
+def test_a_switch_that_another_file_of_an_application_sets() -> None:
+    files = {".git/HEAD": "", "env/all.yaml": "affinityEnabled: true\n", "env/prod.yaml": AFFINITY}
+    assert found({**files, "apps/web.yaml": APPLICATION + "      valueFiles: [../env/all.yaml, ../env/prod.yaml]\n"}, SWITCHED) == []
+    assert found({"apps/web.yaml": APPLICATION + "      valueFiles: [../env/prod.yaml]\n"}, SWITCHED) == [
+        "env/prod.yaml:1:1 web reads `affinity` only if `affinityEnabled` is set: it reaches no pod"
+    ]
+
+
+def test_values_in_a_text_of_an_application() -> None:
+    text = "      values: |\n        # of the team\n        api:\n          tolerations: [{key: team, operator: Exists}]\n"
+    assert found({".git/HEAD": "", "apps/web.yaml": APPLICATION + text}) == [
+        "apps/web.yaml:13:11 no template of web reads `api.tolerations`: it reaches no pod"
+    ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from afflint.charts.chart_files import merged_values
 from afflint.charts.chart_table import ChartTable, chains_in
 from afflint.charts.local_pods import labels_reached, reaches_pods_only
 from afflint.charts.pod_labels import OwnLabels
@@ -20,7 +21,7 @@ from afflint.findings.phrases import join_words, quoted
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.kinds import EACH, part_types
 from afflint.kube.selectors import Selector
-from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, Holder, holders_in, meant_field, shape_of
+from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, Holder, holders_in, meant_field, mentions_placement, shape_of
 from afflint.manifests.custom_resources import CustomWorkload
 from afflint.yaml.document import Document, value_at_path
 from afflint.yaml.object_fields import api_version_of, kind_of
@@ -28,6 +29,8 @@ from afflint.yaml.object_fields import api_version_of, kind_of
 _WORDS = frozenset(("priorityClassName", "runtimeClassName", "schedulerName", "replicaCount"))
 _NAMES = frozenset((*POD_FIELDS, *AFFINITY_FIELDS, "podLabels"))
 _ABOUT_PLACEMENT = re.compile(r"(?i)affinit|toleration|node_?selector|spread")
+_PLACEMENT_NAME = re.compile(r"(?i)(?<!session)affinit|toleration|node_?selector|topology_?spread")
+_IN_TEXT = tuple(each.encode() for each in (*sorted(_WORDS), "podLabels"))
 _MOST_NAMED = 3
 _MOST_DEPTH = 12
 
@@ -36,7 +39,7 @@ class ValuesOfChart(NamedTuple):
     """Values in a document at a path, and the charts that get them. ``values`` are those with which the first chart is used.
 
     ``declares``: the document is the one with the chart's defaults. ``release`` is the name of the release, "" if it is not known.
-    ``is_complete``: no other values are known of that the chart may get as well.
+    ``others`` returns the other values that the chart may get as well; None if they are not known.
     """
 
     document: Document
@@ -45,7 +48,7 @@ class ValuesOfChart(NamedTuple):
     values: dict[str, Any]
     declares: bool = False
     release: str = ""
-    is_complete: bool = False
+    others: Callable[[], Sequence[Mapping[str, Any]] | None] = lambda: ()
 
     @property
     def data(self) -> Any:
@@ -57,18 +60,31 @@ class ValuesOfChart(NamedTuple):
         """What the first chart does with its values."""
         return self.tables[0]
 
+    def possible(self) -> Iterator[dict[str, Any]]:
+        """Yield the values of the chart, and what they are with each of the others; nothing if these are not known."""
+        others = self.others()
+        if others is not None:
+            yield self.values
+            yield from (merged_values(self.values, each) for each in others)
+
+
+def may_have_placement(text: bytes) -> bool:
+    """Return whether a file of values may have something that these rules judge. This is fast."""
+    return mentions_placement(text) or any(map(text.__contains__, _IN_TEXT))
+
 
 def unread_chart_value(values: ValuesOfChart) -> Iterator[Match]:
     """Report placement values that a chart declares and no template reads."""
     for path in _unread(values) if values.declares else ():
-        if not values.table.has_templates_for(path):
+        part = _unknown_part(values, path)
+        if not part and not values.table.has_templates_for(path):
             continue
         name = quoted(field_of(path))
         asks = values.table.asks_at(_pattern(path))
         only = (
             f"no template of the chart writes {name}: they only ask whether it is set" if asks else f"no template of the chart reads {name}"
         )
-        yield Match((*values.path, *path), only if asks else f"{only}: it has no effect", key=True)
+        yield Match((*values.path, *path), only if asks else f"{only}: it has no effect{part}", key=True)
 
 
 def ignored_chart_value(values: ValuesOfChart) -> Iterator[Match]:
@@ -131,16 +147,18 @@ _OF_NAME = "Select the pods by labels that do not depend on values, or write the
 
 
 def _workloads(values: ValuesOfChart) -> Iterator[CustomWorkload]:
-    """Yield the constraints in values, by the pods that they are for, if only one chart gets them, and no others."""
-    for holder in holders_in(values.data, values.path, in_values=True) if len(values.tables) == 1 and values.is_complete else ():
+    """Yield the constraints in values, by the pods that they are for, if only one chart gets them."""
+    for holder in holders_in(values.data, values.path, in_values=True) if len(values.tables) == 1 else ():
         yield CustomWorkload(values.document, {}, (), VALUES, holder, "shape")
 
 
 def _own_pods(values: ValuesOfChart) -> PodsOfChart:
     def labels(path: Path, _: Selector) -> list[OwnLabels]:
         place = _pattern(path[len(values.path) :])
-        is_certain = values.table.is_known(place) and reaches_pods_only(values.table, place)
-        return labels_reached(values.table, place, values.values, values.release) if is_certain else []
+        if not (values.table.is_known(place) and reaches_pods_only(values.table, place)):
+            return []
+        first, *others = [labels_reached(values.table, place, each, values.release) for each in values.possible()] or [[]]
+        return first if all(each == first for each in others) else []
 
     return PodsOfChart(values.table.name, labels)
 
@@ -165,8 +183,7 @@ def _is_placement(name: str, value: Any) -> bool:
     """Return whether a value with a name is about placement. A word under the name of a constraint chooses one of the chart's own."""
     if type(value) not in (dict, list):
         return name in _WORDS or (value is None and name in _NAMES)
-    is_meant = meant_field(name) is not None or any(name.lower() == each.lower() for each in POD_FIELDS)
-    return name in _NAMES or is_meant or shape_of(name, value) is not None
+    return name in _NAMES or _PLACEMENT_NAME.search(name) is not None or meant_field(name) is not None or shape_of(name, value) is not None
 
 
 def _unread(values: ValuesOfChart) -> Iterator[Path]:
@@ -190,11 +207,12 @@ def _pattern(path: Path) -> Path:
 
 
 def _has_anchor(values: ValuesOfChart, path: Path) -> bool:
-    """Return whether there may be an anchor at a value or at a map around it: aliases may use the value elsewhere."""
+    """Return whether there may be an anchor in a value or at a map around it: aliases may use the value elsewhere."""
     document = values.document
     if b"&" not in document.raw_bytes:
         return False
-    first, last = (document.locate((*values.path, *each), key=True).line - document.line for each in (path[:1], path))
+    first = document.locate((*values.path, *path[:1]), key=True).line - document.line
+    last = document.extent((*values.path, *path)).end_line - document.line
     return any(_ANCHOR.search(line) for line in document.raw_bytes.split(b"\n")[first - 1 : last])
 
 
@@ -242,7 +260,8 @@ def _missing_switch(values: ValuesOfChart, path: Path) -> str | None:
     if len(values.tables) != 1 or not table.is_known(pattern):
         return None
     landings = [*(each for each, _ in table.at(pattern)), *table.below(pattern)]
-    if not landings or any(holds(each.condition, values.values) is not False for each in landings):
+    possible = [*values.possible()] if landings else []
+    if not possible or any(holds(each.condition, known) is not False for each in landings for known in possible):
         return None
     missing = [_failing(each.condition, values, path) for each in landings]
     return next(iter(missing)) if len({*missing}) == 1 else None

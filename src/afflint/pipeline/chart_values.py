@@ -4,34 +4,44 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from afflint.charts.chart_files import Kept, files_of_chart, merged_values, parts_of_chart
 from afflint.charts.chart_table import ChartTable
 from afflint.checks.match import located
-from afflint.checks.read_values import ValuesOfChart
+from afflint.checks.read_values import ValuesOfChart, may_have_placement
 from afflint.findings.finding import NO_OBJECT, Found
 from afflint.findings.namedtuples import NamedTuple
-from afflint.kube.shapes import mentions_placement
 from afflint.manifests.manifest import reference
 from afflint.rendering.roots import chart_data
+from afflint.source.files import read_regular
+from afflint.source.kustomizations import NAMES as KUSTOMIZATIONS
+from afflint.source.repositories import extent_of
 from afflint.source.skipped_files import reason_to_skip
 from afflint.source.sources import CHART, VALUES, Source, read_bytes
-from afflint.yaml.document import text_at
+from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.documents import read, split, to_utf8
 from afflint.yaml.prefilter import in_template_folder, is_values_file
 
 if TYPE_CHECKING:
     from afflint.checks.registry import BoundRule
+    from afflint.rendering.given_values import Inline
     from afflint.rendering.helm import Chart
     from afflint.rendering.hints import Hint
+    from afflint.rendering.source_documents import SourceText
 
 _FOLDERS_ABOVE = 2
 _LOCAL = "file://"
+_MOST_OTHERS = 30
+_OF_CHART = frozenset((CHART, "requirements.yaml"))
+_CHARTS, _LARGEST = b"helmCharts", 1 << 20
 _FOLDERS_OF_VALUES = frozenset(("ci", "values", "environments", "env", "envs", "overrides"))
+
+
+Others = Callable[[], "Sequence[Mapping[str, Any]] | None"]
+"""Returns the further values that a chart may get; None if they are not known."""
 
 
 class ChartTables:
@@ -41,6 +51,7 @@ class ChartTables:
         self._tables: dict[str, ChartTable | None] = {}
         self._by_name: dict[str, list[str]] = {}
         self._kept: Kept = {}
+        self._values: dict[str, list[dict[str, Any]] | None] = {}
         for path in paths:
             if os.path.basename(path) == CHART:
                 folder = os.path.realpath(os.path.dirname(path) or os.curdir)
@@ -55,6 +66,18 @@ class ChartTables:
 
     def _read(self, folder: str) -> ChartTable:
         return ChartTable(parts_of_chart(files_of_chart(folder, self._dependency, kept=self._kept)), folder, stops=True)
+
+    def values_in(self, files: Sequence[str]) -> Sequence[Mapping[str, Any]] | None:
+        """Return the values in some files; None if one of them cannot be read, or if they are many."""
+        if len(files) > _MOST_OTHERS:
+            return None
+        for path in files:
+            if path not in self._values:
+                read_whole = [read(piece, index, line) for index, (piece, line, _) in enumerate(split(_bytes_of(path)))]
+                is_read = all(each.problem is None and type(each.data) in (dict, type(None)) for each in read_whole)
+                self._values[path] = [map_at(each.data) for each in read_whole] if is_read else None
+        found = [self._values[path] for path in files]
+        return None if None in found else [each for known in found for each in known or ()]
 
     def _dependency(self, folder: str, dependency: Mapping[str, Any]) -> str | None:
         """Return the folder of a dependency: the path that the chart names, or the only chart of the run with its name and version."""
@@ -102,31 +125,70 @@ def found_in_values(
     tables = ChartTables(paths)
     known = {each.folder for each in rendered}
     given: list[Hint | Chart] = [*rendered, *(each for each in _hints_in(declaring, paths) if each.folder not in known)]
-    for path, values in _every(sources, tables, given):
+    for path, values, text in _every(sources, tables, given):
         # What rules say about the output of a chart is more exact.
         is_rendered = any(table.folder in known for table in values.tables) and (values.declares or bool(values.release))
         for rule in rules if not is_rendered else (each for each in rules if each.name.endswith("-chart-value")):
             check, _ = rule.check()
             for match in check(values):
                 ref = reference(values.document.data) if values.path else NO_OBJECT
-                yield path, located(rule.name, match, (), ref, values.document, fixing=False)
+                found = located(rule.name, match, (), ref, values.document, fixing=False)
+                if text is not None:
+                    found = found._replace(document=text.index, span=text.place(match.path, "", key=match.key).span)
+                yield path, found
 
 
 def _hints_in(declaring: Collection[str], paths: Sequence[str]) -> list[Hint]:
-    if not declaring:
-        return []
-    from afflint.rendering.application_sets import ArgoClusters
-    from afflint.rendering.boundary import Boundary
-    from afflint.rendering.gitops import hints
-    from afflint.rendering.helmfiles import add_helmfiles
+    """Return the charts of the repository that objects of Argo CD and Flux, helmfiles and kustomizations name, with their values."""
+    helmfiles = [each for each in paths if "helmfile" in each]
+    found = _hints_of_kustomizations(paths)
+    if declaring or helmfiles:
+        from afflint.rendering.application_sets import ArgoClusters
+        from afflint.rendering.boundary import Boundary
+        from afflint.rendering.gitops import hints
+        from afflint.rendering.helmfiles import add_helmfiles
 
-    boundary = Boundary(paths)
-    found = hints(declaring, boundary, ArgoClusters(paths))
-    add_helmfiles(found, declaring, boundary)
-    return [each for each in found.hints if os.path.isfile(os.path.join(each.folder, CHART))]
+        boundary = Boundary(paths)
+        declared = hints(declaring, boundary, ArgoClusters(paths))
+        add_helmfiles(declared, helmfiles, boundary)
+        found += declared.hints
+    return [each for each in found if os.path.isfile(os.path.join(each.folder, CHART))]
 
 
-def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint | Chart]) -> Iterator[tuple[str, ValuesOfChart]]:
+def _hints_of_kustomizations(paths: Sequence[str]) -> list[Hint]:
+    found: list[Hint] = []
+    for path in paths:
+        if os.path.basename(path) not in KUSTOMIZATIONS or _CHARTS not in _bytes_of(path):
+            continue
+        from afflint.rendering.given_values import Inline, Written
+        from afflint.rendering.hints import Hint
+        from afflint.rendering.kustomize_charts import FIELD, declarations_in
+        from afflint.rendering.source_documents import SourceTexts
+
+        folder = os.path.dirname(os.path.realpath(path))
+        for text in SourceTexts().of(path):
+            declared = declarations_in(map_at(text.data), folder)
+            entries = [] if any(declared.rejections(extent_of(folder))) else [*enumerate(maps_at(declared.data, FIELD))]
+            for chart, (number, entry) in zip(declared.charts, entries, strict=False):
+                written = Written(text, (FIELD, number, "valuesInline"))
+                inline = (Inline(map_at(entry, "valuesInline"), written),) if map_at(entry, "valuesInline") else ()
+                release, home = text_at(entry, "releaseName"), os.path.realpath(chart.folder)
+                found.append(Hint(home, f"Kustomization {path}", path, release=release, values=chart.values, inline=inline))
+    return found
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        return read_regular(path, _LARGEST)
+    except OSError:
+        return b""
+
+
+_Given = tuple[str, ValuesOfChart, "SourceText | None"]
+"""The path of a file, values in it, and the text that contains them, if that is a scalar."""
+
+
+def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint | Chart]) -> Iterator[_Given]:
     """Yield the values that charts get, with the paths of the files that contain them."""
     by_file: dict[str, list[Hint | Chart]] = {}
     for hint in given:
@@ -134,21 +196,24 @@ def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint 
             by_file.setdefault(os.path.realpath(file), []).append(hint)
     of_charts = {os.path.realpath(each.path): each for each in sources if _is_of_chart(each)}
     folders = {real: folder for real in of_charts if (folder := chart_folder_of(real)) is not None}
-    several = Counter(folder for real, folder in folders.items() if os.path.basename(real) != VALUES)
+    by_folder: dict[str, list[str]] = {}
+    for real, folder in folders.items():
+        if real != os.path.join(folder, VALUES):
+            by_folder.setdefault(folder, []).append(real)
     named = {real: each for each in sources if (real := os.path.realpath(each.path)) in by_file} if by_file else {}
     files = {**of_charts, **named}
     for real, source in files.items():
         own, givers = folders.get(real), by_file.get(real, [])
         if own is not None and real == os.path.join(own, VALUES):
-            users, values = [own], _GivenValues(declares=True, is_complete=True)
+            users, values = [own], _GivenValues(declares=True)
         elif givers:
             users = [*dict.fromkeys(each.folder for each in givers)]
-            is_complete = len(givers) == 1 and len(givers[0].values) + len(givers[0].inline) + len(givers[0].settings) == 1
-            values = _GivenValues(release=_name_of(givers[0]) if len(givers) == 1 else "", is_complete=is_complete)
+            values = _GivenValues(release=_name_of(givers[0]) if len(givers) == 1 else "", others=_others_of(tables, givers, real))
         else:
-            users, values = [own] if own is not None else [], _GivenValues(is_complete=own is not None and several[own] == 1)
+            beside = [each for each in by_folder.get(own or "", ()) if each != real]
+            users, values = [own] if own is not None else [], _GivenValues(others=partial(tables.values_in, beside))
         for path, each in _in_file(source, users, tables) if users else ():
-            yield path, each._replace(**values._asdict())
+            yield path, each._replace(**values._asdict()), None
     for hint in given:
         yield from _inline(hint, tables)
 
@@ -158,11 +223,21 @@ class _GivenValues(NamedTuple):
 
     declares: bool = False
     release: str = ""
-    is_complete: bool = False
+    others: Others = lambda: ()
 
 
 def _is_of_chart(source: Source) -> bool:
-    return (source.values or is_values_file(source.name)) and not in_template_folder(source.name)
+    is_values = source.values and os.path.basename(source.path) not in _OF_CHART
+    return (is_values or is_values_file(source.name)) and not in_template_folder(source.name)
+
+
+def _others_of(tables: ChartTables, givers: Sequence[Hint | Chart], file: str, besides: Inline | None = None) -> Others:
+    """Return a function for what objects give their charts, except for a file, or for one of the values in them."""
+    if any(each.settings for each in givers):
+        return lambda: None
+    files = [real for each in givers for path in each.values if (real := os.path.realpath(path)) != file]
+    inline = [each.values for giver in givers for each in giver.inline if each is not besides]
+    return lambda: None if (read := tables.values_in(files)) is None else [*read, *inline]
 
 
 def _name_of(giver: Hint | Chart) -> str:
@@ -177,7 +252,7 @@ def _in_file(source: Source, folders: Sequence[str], tables: ChartTables) -> Ite
         data = to_utf8(read_bytes(source))
     except (OSError, UnicodeDecodeError):
         return
-    if not mentions_placement(data) or reason_to_skip(source.known_as, data):
+    if not may_have_placement(data) or reason_to_skip(source.known_as, data):
         return
     for index, (piece, line, problem) in enumerate(split(data)):
         document = read(piece, index, line)
@@ -193,17 +268,14 @@ def _in_file(source: Source, folders: Sequence[str], tables: ChartTables) -> Ite
                 yield source.path, ValuesOfChart(document, (), known, merged)
 
 
-def _inline(hint: Hint | Chart, tables: ChartTables) -> Iterator[tuple[str, ValuesOfChart]]:
+def _inline(hint: Hint | Chart, tables: ChartTables) -> Iterator[_Given]:
     """Yield the values that are written in the object that names a chart."""
-    table, is_only = tables.of(hint.folder), len(hint.values) + len(hint.inline) + len(hint.settings) == 1
-    merged = table.chart.defaults if table is not None else {}
-    for inline in hint.inline:
-        with suppress(TypeError):
-            merged = merged_values(merged, inline.values)
+    table = tables.of(hint.folder)
     for inline in hint.inline:
         written = inline.written
-        if table is not None and written is not None and not inline.target and not written.parameters and written.template is None:
-            yield (
-                written.text.file,
-                ValuesOfChart(written.text.document, written.path, [table], merged, release=_name_of(hint), is_complete=is_only),
-            )
+        if table is None or written is None or inline.target or written.parameters or "{{" in (written.template or ""):
+            continue
+        merged = merged_values(table.chart.defaults, map_at(inline.values))
+        others = _others_of(tables, [hint], "", inline)
+        values = ValuesOfChart(written.text.document, written.path, [table], merged, release=_name_of(hint), others=others)
+        yield written.text.file, values, written.text if written.template is not None else None
