@@ -251,3 +251,9 @@ def test_a_chart_on_which_many_depend_is_read_once(tmp_path: Path, monkeypatch: 
         files = files_of_chart(str(tmp_path / name), lambda *_: str(tmp_path / "base"), kept=kept)
         assert [*files.charts["base"].texts] == ["Chart.yaml", "templates/web.yaml"]
     assert opened.count(str(tmp_path / "base" / "Chart.yaml")) == 1
+
+
+def test_maps_that_share_others_are_followed_once(tmp_path: Path) -> None:
+    deeper = "".join("{{- $a = dict `l` $a `r` (merge (dict) $a) }}\n" for _ in range(30))
+    read = table(tmp_path, {"templates/web.yaml": f"{{{{- $a := dict `x` .Values.x }}}}\n{deeper}a: {{{{ toYaml $a }}}}\n"})
+    assert [*read.reads.whole] == [("x",)]

@@ -176,33 +176,38 @@ def one_of(*alternatives: tuple[Condition, Symbol]) -> Symbol:
     return tuple([(condition, atom) for (condition, _), atom in found.items()])
 
 
-def copied(atom: Atom, depth: int = 0) -> Atom:
-    """Return a copy of a map that later changes of the map do not change; any other atom as it is."""
-    if not isinstance(atom, MapSymbol) or atom.name or depth > _DEEPEST:
+def copied(atom: Atom, kept: dict[int, MapSymbol] | None = None) -> Atom:
+    """Return a copy of a map that later changes of the map do not change; any other atom as it is. ``kept``: the copies made so far."""
+    if not isinstance(atom, MapSymbol) or atom.name:
         return atom
-    entries = {key: tuple([(each, copied(inner, depth + 1)) for each, inner in value]) for key, value in atom.entries.items()}
-    return MapSymbol(entries, [copied(each, depth + 1) for each in atom.rest])
+    copies = {} if kept is None else kept
+    if id(atom) not in copies:
+        made = copies[id(atom)] = MapSymbol()
+        made.entries.update((key, tuple([(each, copied(inner, copies)) for each, inner in value])) for key, value in atom.entries.items())
+        made.rest += [copied(each, copies) for each in atom.rest]
+    return copies[id(atom)]
 
 
-def paths_of(atom: Atom, depth: int = 0) -> Iterator[Path]:
-    """Yield the paths of the values that an atom depends on."""
-    if isinstance(atom, (Ref, KeyOf)):
-        yield atom.path
-    elif isinstance(atom, Derived):
-        yield from atom.paths
-    elif isinstance(atom, Truth):
-        yield from paths_in(atom.condition)
-    elif isinstance(atom, Output):
-        for hole in holes_in(atom.pieces):
-            yield from paths_of(hole.value, depth + 1)
-    elif isinstance(atom, (MapSymbol, ListSymbol)) and depth < _DEEPEST:
-        inner = [*atom.entries.values(), symbol(*atom.rest)] if isinstance(atom, MapSymbol) else atom.items
-        for each in inner:
-            for _, below in each:
-                yield from paths_of(below, depth + 1)
-
-
-_DEEPEST = 8
+def paths_of(atom: Atom) -> Iterator[Path]:
+    """Yield the paths of the values that an atom depends on. What several maps share is followed once."""
+    waiting: list[Atom] = [atom]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, (Ref, KeyOf)):
+            yield each.path
+        elif isinstance(each, Truth):
+            yield from paths_in(each.condition)
+        elif id(each) in seen or isinstance(each, Literal):
+            continue
+        elif isinstance(each, Derived):
+            yield from each.paths
+        elif isinstance(each, Output):
+            waiting += [hole.value for hole in holes_in(each.pieces)][::-1]
+        else:
+            inner = [*each.entries.values(), symbol(*each.rest)] if isinstance(each, MapSymbol) else each.items
+            waiting += [below for value in inner for _, below in value][::-1]
+        seen.add(id(each))
 
 
 # Conditions.
