@@ -254,3 +254,13 @@ def test_values_in_a_text_of_an_application() -> None:
     assert found({".git/HEAD": "", "apps/web.yaml": APPLICATION + text}) == [
         "apps/web.yaml:13:11 no template of web reads `api.tolerations`: it reaches no pod"
     ]
+
+
+def test_an_empty_map_for_the_spread_constraints_of_pods() -> None:
+    """A template that loops over a map writes the list itself."""
+    values = {"chart/values.yaml": "topologySpreadConstraints: {}\n"}
+    whole = "      topologySpreadConstraints: {{- toYaml .Values.topologySpreadConstraints | nindent 8 }}\n"
+    rejected = "(if the chart does not leave out empty values, the pod is rejected)"
+    assert found(values, whole) == [f"chart/values.yaml:1:1 `topologySpreadConstraints` must be a list, not a map {rejected}"]
+    loop = "        {{- range $key, $each := .Values.topologySpreadConstraints }}\n        - topologyKey: {{ $key }}\n        {{- end }}\n"
+    assert found(values, f"      topologySpreadConstraints:\n{loop}") == []

@@ -62,11 +62,7 @@ def misshapen_chart_value(workload: Workload, target: Target) -> Iterator[Match]
     if workload.known != "shape" or not isinstance(holder, dict) or not judged.issubset(POD_FIELDS):
         return  # Constraints with other names are of other pods.
     for name in empty_fields(holder) if is_in_values(workload) else ():
-        path = (*workload.pod_path, name)
-        (mismatch,) = part_types()[name].mismatches(holder[name], path)
-        match = wrong_type_message(mismatch, workload)
-        message = f"{match.message} (if the chart does not leave out empty values, the pod is rejected)"
-        yield match._replace(message=message, help="Write `[]`.", severity="info", edits=replacing(path, []))
+        yield empty_map(name, (*workload.pod_path, name), workload)
     names = [name for name in misshapen_fields(holder) if name not in judged]
     release = release_of(workload, target.chart_sources) if names else None
     for name in names if release is not None else ():
@@ -74,6 +70,14 @@ def misshapen_chart_value(workload: Workload, target: Target) -> Iterator[Match]
         if release is not None and release.is_verified(path[len(release.path) :]) and not _may_be_parsed(release, name, value):
             (mismatch,) = part_types()[name].mismatches(value, path)
             yield wrong_type_message(mismatch, workload)
+
+
+def empty_map(name: str, path: Path, workload: CustomWorkload) -> Match:
+    """Return the match for an empty map in place of a list."""
+    (mismatch,) = part_types()[name].mismatches({}, path)
+    match = wrong_type_message(mismatch, workload)
+    message = f"{match.message} (if the chart does not leave out empty values, the pod is rejected)"
+    return match._replace(message=message, help="Write `[]`.", severity="info", edits=replacing(path, []))
 
 
 def _may_be_parsed(release: ChartRelease, name: str, value: Any) -> bool:

@@ -175,9 +175,10 @@ def misshapen_fields(holder: dict[str, Any]) -> list[str]:
 def empty_fields(holder: dict[str, Any]) -> list[str]:
     """Return the placement fields of a map whose value is an empty map in place of a list.
 
-    An empty list in place of a map is on purpose: unlike an empty map, it removes the default of a chart.
+    An empty list in place of a map is on purpose: unlike an empty map, it removes the default of a chart. Charts may write spread
+    constraints from a map.
     """
-    return [name for name, type_ in _POD_FIELD_TYPES if type_ is list and holder.get(name) == {}]
+    return [name for name in ("tolerations",) if holder.get(name) == {}]
 
 
 _GO_TEXT = r"\[?map\["
