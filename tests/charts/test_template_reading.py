@@ -230,12 +230,12 @@ def test_actions_without_an_end_are_not_searched_again_and_again(tmp_path: Path)
 
 def test_a_check_reads_no_template_after_one_that_may_read_any_value(tmp_path: Path) -> None:
     templates = {
-        "templates/a.yaml": "{{ include (print .Values.name) . | unknown }}\n",
-        "templates/b.yaml": f"{POD}  nodeName: {{{{ .Values.x }}}}\n",
+        "templates/b.yaml": "{{ include (print .Values.name) . | unknown }}\n",
+        "templates/a.yaml": f"{POD}  nodeName: {{{{ .Values.x }}}}\n",
     }
     chart = table(tmp_path, templates).chart
     whole, stopped = ChartTable(chart), ChartTable(chart, stops=True)
-    assert whole.reads.opened == stopped.reads.opened == ("templates/a.yaml", 1)
+    assert whole.reads.opened == stopped.reads.opened == ("templates/b.yaml", 1)
     assert ("x",) in whole.reads.whole
     assert ("x",) not in stopped.reads.whole
     assert not stopped.is_known(("y",))

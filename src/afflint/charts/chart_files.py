@@ -24,6 +24,7 @@ from afflint.yaml.documents import read
 
 _LARGEST, _LARGEST_ARCHIVE = 1 << 20, 16 << 20
 _MOST_FILES, _MOST_SIZE, _DEEPEST = 4000, 24 << 20, 4
+_MOST_PARTS = 200
 _CHARTS, _TEMPLATES = "charts", "templates"
 _REQUIREMENTS = "requirements.yaml"
 
@@ -32,12 +33,13 @@ _REQUIREMENTS = "requirements.yaml"
 class ChartFiles:
     """The texts of the files of a chart by their names, and its dependencies by the names of their folders or archives.
 
-    ``more`` returns the text of a file that is in none of these.
+    ``more`` returns the text of a file that is in none of these. ``is_whole``: all templates have been read.
     """
 
     texts: dict[str, str] = field(default_factory=dict)
     charts: dict[str, ChartFiles] = field(default_factory=dict)
     more: Callable[[str], str | None] = lambda _: None
+    is_whole: bool = True
     _data: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def data(self, name: str) -> dict[str, Any]:
@@ -73,7 +75,7 @@ def files_of_chart(folder: str, locate: Locate = lambda *_: None, depth: int = 0
     def text_of(name: str) -> str | None:
         path = os.path.realpath(os.path.join(real, name))
         with suppress(OSError, UnicodeDecodeError, ValueError):
-            return read_regular(path, _LARGEST).decode() if is_inside(path, top) else None
+            return read_regular(path, _LARGEST).decode(errors="replace") if is_inside(path, top) else None
         return None
 
     found.more = text_of
@@ -83,6 +85,9 @@ def files_of_chart(folder: str, locate: Locate = lambda *_: None, depth: int = 0
         if text is not None:
             budget.left -= len(text)
             found.texts[name] = text
+        elif name.startswith(_TEMPLATES):
+            found.is_whole = False
+    found.is_whole = found.is_whole and budget.files >= 0
     _add_dependencies(found, real, top, locate, depth, known)
     if depth:
         known[real, depth] = found
@@ -99,7 +104,14 @@ class _ReadLimit:
 
 def _names_below(folder: str, name: str, budget: _ReadLimit) -> Iterator[str]:
     """Yield the names of the files in a folder of a chart."""
-    for here, folders, names in os.walk(os.path.join(folder, name)):
+    seen: set[str] = set()
+    top = extent_of(folder)
+    for here, folders, names in os.walk(os.path.join(folder, name), followlinks=True):
+        real = os.path.realpath(here)
+        if real in seen or not is_inside(real, top):
+            folders.clear()
+            continue
+        seen.add(real)
         folders.sort()
         for each in sorted(names):
             budget.files -= 1
@@ -195,13 +207,19 @@ def _add_parts(found: ChartParts, files: ChartFiles, prefix: Path, base: str, us
     templates = {f"{base}{name}": text for name, text in files.texts.items() if name.startswith(f"{_TEMPLATES}/")}
     part = ChartPart(text_at(data, "name"), prefix, templates, base, data.get("type") == "library", _lookup(files), used)
     found.parts.append(part)
+    if not files.is_whole or len(found.parts) > _MOST_PARTS:
+        found.missing.append(())
+        if len(found.parts) > _MOST_PARTS:
+            return
     found.defaults = _with_defaults(found.defaults, prefix, files.data(VALUES))
     declared = files.dependencies()
     known = {key: inner for key, inner in files.charts.items() if len(prefix) < _DEEPEST}
     names = {key: text_at(inner.data(CHART), "name") or key for key, inner in known.items()}
     for each in declared:
         name, alias = text_at(each, "name"), text_at(each, "alias") or text_at(each, "name")
-        matching = next((key for key, own in names.items() if own == name), None)
+        matching = _chosen(each, [key for key, own in names.items() if own == name], known)
+        if "import-values" in each:  # The chart may read values of the dependency at other paths.
+            found.missing.append((*prefix, alias))
         if matching is None:
             found.missing.append((*prefix, alias))
         else:
@@ -212,6 +230,13 @@ def _add_parts(found: ChartParts, files: ChartFiles, prefix: Path, base: str, us
     for key, inner in known.items():
         if names[key] not in {text_at(each, "name") for each in declared}:
             _add_parts(found, inner, (*prefix, names[key]), f"{base}charts/{names[key]}/", used)
+
+
+def _chosen(dependency: Mapping[str, Any], keys: list[str], known: Mapping[str, ChartFiles]) -> str | None:
+    """Return the key of the chart that a dependency names; None without one, or if it may be one of several versions."""
+    if len(keys) > 1:
+        keys = [each for each in keys if text_at(known[each].data(CHART), "version") == text_at(dependency, "version")]
+    return keys[0] if len(keys) == 1 else None
 
 
 def _lookup(files: ChartFiles) -> Callable[[str], str | None]:

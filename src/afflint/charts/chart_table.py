@@ -16,6 +16,7 @@ from afflint.kube.kinds import EACH
 from afflint.yaml.template_actions import actions_in, word_of
 
 _CHAIN = re.compile(r"\.Values((?:\.\w+)+)")
+_INDIRECT = re.compile(r"\bValues\b|\binclude\b|\btemplate\b|\btpl\b")
 _SWITCH = re.compile(r"(?i)\.\w*(?:affinity|tolerations?|node_?selector|spread)\w*(?:\.\w|(?:enabled|type|preset)\b)")
 
 
@@ -81,6 +82,15 @@ class ChartTable:
         """Whether a template may ask for a value whose name contains that of a constraint. This is fast."""
         texts = [text for part in self.chart.parts for text in part.files.values() if _SWITCH.search(text)]
         return any(_SWITCH.search(action) for text in texts for asks, action in _actions_of(text) if asks)
+
+    @cached_property
+    def reads_files(self) -> bool:
+        """Whether a template may read other files of the chart, such as the values of other charts."""
+        return any(".Files." in text for part in self.chart.parts for text in part.files.values())
+
+    def prefixes_of(self, name: str) -> list[Path]:
+        """Return the paths of the values of the dependencies with a name."""
+        return [part.prefix for part in self.chart.parts if part.prefix and part.name == name]
 
     @cached_property
     def _whole(self) -> _PathTree:
@@ -190,8 +200,8 @@ def _matches(pattern: Path, path: Path) -> bool:
     return len(pattern) == len(path) and all(one in (EACH, own) or own == EACH for one, own in zip(pattern, path, strict=True))
 
 
-def chains_in(values: Any) -> Iterator[Path]:
-    """Yield the paths of other values that texts in some values name, which a chart may fill as templates."""
+def texts_in(values: Any) -> Iterator[str]:
+    """Yield the texts in some values."""
     waiting = [values]
     while waiting:
         each = waiting.pop()
@@ -199,5 +209,15 @@ def chains_in(values: Any) -> Iterator[Path]:
             waiting += each.values()
         elif type(each) is list:
             waiting += each
-        elif type(each) is str and "{{" in each:
-            yield from (tuple(match[1].split(".")[1:]) for match in _CHAIN.finditer(each))
+        elif type(each) is str:
+            yield each
+
+
+def chains_in(text: str) -> Iterator[Path]:
+    """Yield the paths of values that a text names, which a chart may fill as a template."""
+    yield from (tuple(match[1].split(".")[1:]) for match in _CHAIN.finditer(text))
+
+
+def may_name_values(text: str) -> bool:
+    """Return whether a text may name further values: those of a variable, of a loop, or in a template that it includes."""
+    return _INDIRECT.search(_CHAIN.sub("", text)) is not None

@@ -7,7 +7,7 @@ from typing import Any
 
 from afflint.charts.chart_table import ChartTable
 from afflint.charts.pod_labels import OwnLabels
-from afflint.charts.symbols import Alternatives, Hole, Indented, OutputPiece, PlainPiece, Ref, Truth, holds, is_unknown
+from afflint.charts.symbols import Alternatives, Hole, Indented, MapSymbol, OutputPiece, PlainPiece, Ref, Truth, holds, is_unknown
 from afflint.charts.template_layout import ObjectText
 from afflint.charts.template_reader import RELEASE_NAME
 from afflint.findings.paths import Path
@@ -63,13 +63,15 @@ def _labels(table: ChartTable, written: ObjectText, pod: Path, values: Mapping[s
             is_closed = False
         elif is_set is not False:
             text = text_of(label.value, values) if is_set else None
-            labels[label.key] = text or ""
+            labels[label.key] = "" if text is None or text[:1] in ("&", "!", ">", "|", "*") or "\\" in text else text
     for landing in written.landings:
         if landing.field == home:
             is_known = isinstance(landing.value, Ref) and EACH not in landing.value.path
             further = value_at_path(values, *landing.value.path) or {} if isinstance(landing.value, Ref) and is_known else None
             if type(further) is dict:
-                labels.update((str(key), str(each)) for key, each in further.items())
+                labels.update((str(key), "" if "{{" in str(each) else str(each)) for key, each in further.items())
+            elif isinstance(landing.value, MapSymbol) and not landing.value.rest:
+                labels.update(dict.fromkeys(landing.value.entries, ""))
             is_closed = is_closed and type(further) is dict
     if not any(label.field == home for label in written.labels):
         return None
@@ -105,10 +107,12 @@ def _of_hole(hole: Hole, values: Mapping[str, Any]) -> str | None:
     value = value_at_path(values, *hole.value.path)
     if type(value) is bool:
         return str(value).lower()
-    return (
-        str(value)
-        if type(value) in (str, int) and "{{" not in str(value)
-        else ""
-        if value is None and hole.value.path != RELEASE_NAME
-        else None
-    )
+    if value is None:
+        return "" if hole.value.path != RELEASE_NAME else None
+    # Templates cut long names, and what is at the end of others.
+    text = str(value)
+    is_kept = type(value) in (str, int) and "{{" not in text and len(text) <= _LONGEST_KEPT and text == text.strip("-._ \n")
+    return text if is_kept else None
+
+
+_LONGEST_KEPT = 40

@@ -68,7 +68,7 @@ class MapSymbol:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ListSymbol:
     """A list with known items."""
 
@@ -176,9 +176,12 @@ def one_of(*alternatives: tuple[Condition, Symbol]) -> Symbol:
     return tuple([(condition, atom) for (condition, _), atom in found.items()])
 
 
-def copied(atom: Atom, kept: dict[int, MapSymbol] | None = None) -> Atom:
-    """Return a copy of a map that later changes of the map do not change; any other atom as it is. ``kept``: the copies made so far."""
-    if not isinstance(atom, MapSymbol) or atom.name:
+def copied(atom: Atom, kept: dict[int, MapSymbol] | None = None, *, root: bool = False) -> Atom:
+    """Return a copy of a map that later changes of the map do not change; any other atom as it is. ``kept``: the copies made so far.
+
+    ``root``: the root of a chart is copied, too.
+    """
+    if not isinstance(atom, MapSymbol) or (atom.name and not root):
         return atom
     copies = {} if kept is None else kept
     if id(atom) not in copies:
@@ -315,8 +318,12 @@ def _is_met(condition: Condition, values: Mapping[str, Any]) -> bool | None:
         return None
     if kind == "key":
         above = value_at_path(values, *path[:-1])
+        if type(above) is dict and path[-1] in above and above[path[-1]] is None:
+            return None  # Helm removes it from some files.
         return type(above) is dict and path[-1] in above
     found = value_at_path(values, *path)
     if type(found) is str and "{{" in found:
         return None
+    if kind == "eq" and (type(found) is not type(compared[0]) or (type(found) is str and found != found.strip("-. "))):
+        return None if found is not None else False  # A function may have made one of the other, or have cut it.
     return bool(found) if kind == "set" else found == compared[0]

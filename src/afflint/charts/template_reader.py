@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 
 from afflint.charts.symbols import (
     NOTHING,
@@ -45,12 +46,13 @@ from afflint.charts.symbols import (
 )
 from afflint.findings.paths import Path
 from afflint.kube.kinds import EACH
-from afflint.yaml.go_functions import TEXT_FUNCTIONS, as_text
+from afflint.yaml.go_functions import LONGEST_VALUE, TEXT_FUNCTIONS, as_text
 from afflint.yaml.go_syntax import Block, Expression, GoSyntaxError, Piece, Statement, Text, defines_in, parsed
 
 _MOST_STEPS = 60_000  # Of 680 charts of 50 repositories none that can be followed takes more than 30,000.
 _DEEPEST = 24
-_MOST_ITEMS = 12
+_MOST_ITEMS = 64
+_MOST_NESTED = 12
 GLOBAL = "global"
 """The key of the values that a chart shares with its dependencies."""
 
@@ -121,11 +123,11 @@ class TemplateReader:
         self._files: dict[str, tuple[ChartPart, list[Piece]]] = {}
         self._kept: dict[object, tuple[OutputPiece, ...]] = {}
         self._roots: dict[str, Symbol] = {}
-        self._steps, self._depth = _MOST_STEPS, 0
+        self._steps, self._depth, self._changes = _MOST_STEPS, 0, 0
         self._file, self._line, self._part = "", 1, parts[0]
-        for part in reversed(parts):  # The chart's own templates replace those of its dependencies.
-            for name, text in part.files.items():
-                self._add(part, name, text)
+        files = [(part, name, text) for part in parts for name, text in part.files.items()]
+        for part, name, text in sorted(files, key=lambda each: (each[1].count("/"), each[1]), reverse=True):  # As Helm does.
+            self._add(part, name, text)
 
     def _add(self, part: ChartPart, name: str, text: str) -> None:
         try:
@@ -134,18 +136,21 @@ class TemplateReader:
             self.reads.opened = name, text[: text.find(error.action)].count("\n") + 1
             return
         self._files[name] = part, pieces
-        self._named.update((each, (name, body)) for each, body in defines_in(pieces))
+        for each, body in defines_in(pieces):
+            # An empty template does not replace another one.
+            if each not in self._named or any(not isinstance(piece, Text) or piece.text.strip() for piece in body):
+                self._named[each] = name, body
 
     def written(self) -> list[WrittenFile]:
         """Return what each template writes, in the order of their names, without those that Helm does not render alone."""
         found = []
         try:
-            for name, (part, pieces) in sorted(self._files.items()) if not (self._stops and self.reads.opened) else ():
+            for name, (part, pieces) in self._files.items() if not (self._stops and self.reads.opened) else ():
                 if not part.is_library and not name.rpartition("/")[2].startswith("_"):
                     found.append(WrittenFile(name, self._of_file(name, part, pieces)))
         except (_StoppedError, RecursionError):
             self.reads.opened = self.reads.opened or (self._file, self._line)
-        return found
+        return sorted(found, key=lambda each: each.file)
 
     def _of_file(self, name: str, part: ChartPart, pieces: Sequence[Piece]) -> tuple[OutputPiece, ...]:
         before = self._file, self._line, self._part
@@ -160,7 +165,7 @@ class TemplateReader:
     def _root(self, part: ChartPart) -> MapSymbol:
         """Return what `.` is at the top of a template."""
         unknown = {each: symbol(Derived()) for each in _CHART_FIELDS}
-        chart: Symbol = symbol(MapSymbol({**unknown, "Name": symbol(Literal(part.name))}))
+        chart: Symbol = symbol(MapSymbol({**unknown, "Name": symbol(Literal(str(part.prefix[-1]) if part.prefix else part.name))}))
         below = frozenset(each.prefix for each in self._parts if each.prefix[:-1] == part.prefix and each.prefix)
         others: dict[str, Symbol] = {"Capabilities": symbol(Derived()), "Subcharts": symbol(Derived(below))}
         release = {each: symbol(Derived()) for each in ("Namespace", "Service", "Revision", "IsInstall", "IsUpgrade")}
@@ -261,7 +266,8 @@ class TemplateReader:
     def _branch(self, action: Statement, body: Sequence[Piece], dot: Symbol, scope: Scope) -> tuple[Condition, tuple[OutputPiece, ...]]:
         """Return the condition of a branch, and what it writes."""
         if action.expression is None or action.word == "block":
-            return TRUE, self._run(body, dot, scope)
+            given = [each for part in (action.expression or ())[2:] for each in part]  # The name of a block, and its value.
+            return TRUE, self._run(body, self._value(given[1], dot, scope) if len(given) > 1 else dot, scope)
         value = self._value(action.expression, dot, scope)
         condition = truth_of(value)
         # What a chart rejects is read.
@@ -272,19 +278,46 @@ class TemplateReader:
             return condition, self._range(action, body, value, scope)
         inner = dict(scope)
         for name in action.names[:1]:
-            inner[name] = [value]
+            if action.is_declared or name not in scope:
+                inner[name] = [value]
+            else:
+                scope[name][0] = value
         is_with = action.word in ("with", "else with")
         return condition, self._run(body, _if_set(value) if is_with else dot, inner)
 
     def _range(self, action: Statement, body: Sequence[Piece], value: Symbol, scope: Scope) -> tuple[OutputPiece, ...]:
         """Return what a loop writes, with one turn for each known item, and one for all items that are not known."""
         found: list[OutputPiece] = []
-        for key, each in _turns(value):
-            inner = dict(scope)
-            names = action.names
-            inner.update(zip(names, [[key], [each]] if len(names) > 1 else [[each]], strict=False))
-            found += self._run(body, each, inner)
-        return tuple(found)
+        turns = self._turns(value)
+        for number, (key, each) in enumerate(turns):
+            given = [*zip(action.names, [key, each] if len(action.names) > 1 else [each], strict=False)]
+            before = {name: cell[0] for name, cell in scope.items()}
+            found += self._turn(action, body, each, given, scope)
+            changed = [name for name, known in before.items() if scope[name][0] is not known]
+            if changed and number == len(turns) - 1:  # What the last turn has changed, another one may see.
+                for name in changed:
+                    scope[name][0] = one_of((UNKNOWN, before[name]), (UNKNOWN, scope[name][0]))
+                found += self._turn(action, body, each, given, scope)
+        ends = any(isinstance(each, Statement) and each.text.strip("{}- \t\n") in ("break", "continue") for each in _flat(body))
+        return (Alternatives(((UNKNOWN, tuple(found)),)),) if ends else tuple(found)
+
+    def _turn(
+        self, action: Statement, body: Sequence[Piece], dot: Symbol, given: Sequence[tuple[str, Symbol]], scope: Scope
+    ) -> tuple[OutputPiece, ...]:
+        inner = dict(scope)
+        for name, value in given:
+            if action.is_declared or name not in scope:
+                inner[name] = [value]
+            else:
+                scope[name][0] = value
+        return self._run(body, dot, inner)
+
+    def _turns(self, value: Symbol) -> list[tuple[Symbol, Symbol]]:
+        """Return the keys and values of the turns of a loop. With too many, what the others read is not known."""
+        found = [*islice(_turns(value), _MOST_ITEMS + 1)]
+        if len(found) > _MOST_ITEMS:
+            self._open()
+        return found[:_MOST_ITEMS]
 
     # Expressions.
 
@@ -321,6 +354,9 @@ class TemplateReader:
             is_global = name == GLOBAL and atom.path == self._part.prefix
             return symbol(Ref((GLOBAL,) if is_global else (*atom.path, name)))
         if isinstance(atom, MapSymbol):
+            self._steps -= len(atom.rest)
+            if self._steps < 0:
+                raise _StoppedError
             inner = [self._field_of(each, name) for each in atom.rest]
             if name not in atom.entries:
                 return one_of(*((UNKNOWN, each) for each in inner)) if len(inner) != 1 else inner[0]
@@ -358,7 +394,7 @@ class TemplateReader:
 
     def _called(self, name: str, arguments: list[Symbol]) -> Symbol:
         texts = [as_text(_literal(each)) for each in arguments] if name in TEXT_FUNCTIONS and name not in _QUOTING else []
-        if texts and None not in texts:
+        if texts and None not in texts and sum(map(len, map(str, texts))) < LONGEST_VALUE:
             with suppress(ValueError, TypeError):
                 return symbol(Literal(TEXT_FUNCTIONS[name](*texts)))
         function = _FUNCTIONS.get(name)
@@ -410,7 +446,7 @@ class TemplateReader:
             self._consume(given)
             return ()
         self._depth += 1
-        before = self._file, self._line
+        before, changes = (self._file, self._line), self._changes
         if name in self._named:
             self._file, body = self._named[name]
             output = self._run(body, given, {"$": [given]})
@@ -419,7 +455,8 @@ class TemplateReader:
             output = self._of_file(name, part, pieces)
         self._file, self._line = before
         self._depth -= 1
-        self._kept[key] = output
+        if changes == self._changes:  # What changes a map must be run again.
+            self._kept[key] = output
         return output
 
     def fill(self, arguments: list[Symbol]) -> Symbol:
@@ -431,7 +468,7 @@ class TemplateReader:
                 found.append((condition, symbol(Output(self._of_text(text, arguments[1])))))
                 continue
             self.reads.fills_texts = True
-            if _ANY_FILE in paths_of(atom):
+            if _ANY_FILE in paths_of(atom) or _has_actions(atom):
                 self._open()
             found.append((condition, symbol(Output(self._printed(symbol(atom))))))
         return one_of(*found)
@@ -459,13 +496,27 @@ class TemplateReader:
         """Return a text that is made of its last argument: another case, a part of it."""
         for each in arguments:
             self._read(each)
-        paths = frozenset(path for each in arguments for _, atom in each for path in paths_of(atom))
+        atoms = [atom for each in arguments for _, atom in each]
+        paths = frozenset([*(path for atom in atoms for path in paths_of(atom)), *([_ANY_FILE] if any(map(_has_actions, atoms)) else [])])
         return symbol(Output((Hole(Derived(paths), "words", self._file, self._line),)))
 
     def cut(self, arguments: list[Symbol]) -> Symbol:
         """Return the beginning of a text; all of it, if only names that are too long are cut (`trunc`)."""
         length = _literal(arguments[0])
         return arguments[-1] if type(length) is int and length >= _SHORTEST_CUT else self.words(arguments)
+
+    def trimmed(self, arguments: list[Symbol]) -> Symbol:
+        """Return a text without some characters at its ends; all of it, if only those are cut that names do not end with."""
+        is_plain = any(isinstance(atom, Output) for _, atom in arguments[-1])
+        return arguments[-1] if is_plain or _literal(arguments[0]) in ("-", ".", "_", "\n", " ") else self.words(arguments)
+
+    def number(self, arguments: list[Symbol]) -> Symbol:
+        """Return a number that a value is made into."""
+        return self.same(arguments) if type(_literal(arguments[-1])) is int else self.words(arguments)
+
+    def deep_copy(self, arguments: list[Symbol]) -> Symbol:
+        """Return a copy of a map."""
+        return tuple([(condition, copied(atom, root=True)) for condition, atom in arguments[0]])
 
     def same(self, arguments: list[Symbol]) -> Symbol:
         """Return the last argument."""
@@ -482,14 +533,16 @@ class TemplateReader:
             )
             only = pieces[0] if len(pieces) == 1 else None
             is_whole = isinstance(only, Hole) and only.form in ("yaml", "json")
-            holes.append(symbol(copied(only.value)) if is_whole and isinstance(only, Hole) else symbol(Derived(frozenset(paths_of(atom)))))
+            paths = frozenset([*paths_of(atom), *([_ANY_FILE] if _has_actions(atom) else [])])
+            holes.append(symbol(copied(only.value)) if is_whole and isinstance(only, Hole) else symbol(Derived(paths)))
         return one_of(*zip([condition for condition, _ in arguments[0]], holes, strict=True))
 
     def indented(self, arguments: list[Symbol], *, on_new_line: bool = False) -> Symbol:
         """Return a text with further spaces at the beginning of its lines."""
         width = _literal(arguments[0])
         pieces = self._printed(arguments[-1])
-        return symbol(Output((Indented(width, pieces, on_new_line),) if type(width) is int else pieces))
+        is_usual = type(width) is int and 0 <= width <= _WIDEST
+        return symbol(Output((Indented(int(str(width)), pieces, on_new_line),) if is_usual else pieces))
 
     def default(self, arguments: list[Symbol]) -> Symbol:
         """Return the second argument, or the first one if that is empty."""
@@ -552,7 +605,7 @@ class TemplateReader:
                 found = one_of(*((condition, _item(atom, key)) for condition, atom in found))
             else:
                 self._read(each)
-                found = one_of(*((condition, item) for condition, atom in found for _, item in _turns(((TRUE, atom),))))
+                found = one_of(*((condition, item) for condition, atom in found for _, item in self._turns(((TRUE, atom),))))
         return found or symbol(Derived())
 
     def dug(self, arguments: list[Symbol]) -> Symbol:
@@ -570,7 +623,7 @@ class TemplateReader:
 
     def first(self, arguments: list[Symbol]) -> Symbol:
         """Return an item of a list."""
-        return one_of(*((UNKNOWN, item) for condition, atom in arguments[-1] for _, item in _turns(((condition, atom),))))
+        return one_of(*((UNKNOWN, item) for condition, atom in arguments[-1] for _, item in self._turns(((condition, atom),))))
 
     def listed(self, arguments: list[Symbol]) -> Symbol:
         """Return a list of some items."""
@@ -578,11 +631,15 @@ class TemplateReader:
 
     def joined_lists(self, arguments: list[Symbol]) -> Symbol:
         """Return a list with the items of several (`concat`)."""
-        return one_of(*((UNKNOWN, each) for each in arguments))
+        return self.reordered([_joined(arguments)])
+
+    def reordered(self, arguments: list[Symbol]) -> Symbol:
+        """Return a list with the items of another one at places that are not known."""
+        return tuple([(each, Derived(frozenset(paths_of(atom))) if isinstance(atom, ListSymbol) else atom) for each, atom in arguments[-1]])
 
     def appended(self, arguments: list[Symbol]) -> Symbol:
         """Return a list with a further item (`append`, `prepend`)."""
-        return one_of((UNKNOWN, arguments[0]), (UNKNOWN, symbol(ListSymbol((arguments[1],)))))
+        return self.reordered([_joined([arguments[0], symbol(ListSymbol((arguments[1],)))])])
 
     def mapped(self, arguments: list[Symbol]) -> Symbol:
         """Return a map with some keys (`dict`)."""
@@ -594,6 +651,7 @@ class TemplateReader:
     def changed(self, arguments: list[Symbol]) -> Symbol:
         """Return a map in which a key has been set (`set`). What the key had before stays possible."""
         target, key, value = arguments[0], _literal(arguments[1]), arguments[2]
+        self._change(target)
         for _, atom in target:
             if isinstance(atom, MapSymbol) and type(key) is str:
                 old = atom.entries.get(key)
@@ -604,10 +662,24 @@ class TemplateReader:
                     self._consume(symbol(atom))
         return target
 
+    def _change(self, target: Symbol) -> None:
+        """Note that a map is changed. With the root of a chart every template may see it."""
+        self._changes += 1
+        if any(isinstance(atom, MapSymbol) and atom.name for _, atom in target):
+            self._kept.clear()
+
+    def unset(self, arguments: list[Symbol]) -> Symbol:
+        """Return a map without a key (`unset`)."""
+        return self.changed([*arguments[:2], NOTHING])
+
     def merged(self, arguments: list[Symbol]) -> Symbol:
         """Return a map with the keys of several; the first one is changed in place (`merge`, `mergeOverwrite`)."""
         further = [atom for each in arguments[1:] for _, atom in each]
+        self._change(arguments[0])
         for _, atom in arguments[0]:
+            if isinstance(atom, Ref) or len(further) > _MOST_ITEMS:  # What the values have later on came from the others.
+                for each in arguments[1:]:
+                    self._consume(each)
             if isinstance(atom, MapSymbol):
                 atom.rest += [each for each in further if each is not atom and each not in atom.rest][:_MOST_ITEMS]
         if len(arguments[0]) == 1 and isinstance(arguments[0][0][1], MapSymbol):
@@ -621,10 +693,11 @@ class TemplateReader:
     def printed_together(self, arguments: list[Symbol]) -> Symbol:
         """Return the texts of several values, one after another (`print`)."""
         texts = [text for each in arguments if type(text := _literal(each)) is str]
-        return symbol(Literal("".join(texts))) if len(texts) == len(arguments) else self.text_of_several(arguments)
+        is_short = len(texts) == len(arguments) and sum(map(len, texts)) < LONGEST_VALUE
+        return symbol(Literal("".join(texts))) if is_short else self.text_of_several(arguments)
 
 
-_SHORTEST_CUT = 40
+_SHORTEST_CUT, _WIDEST = 40, 200
 _FEW = 4
 _QUOTING = ("quote", "squote")
 _CHART_FIELDS = ("Version", "AppVersion", "Annotations", "Description", "KubeVersion", "Type", "Keywords", "Home", "Sources", "IsRoot")
@@ -643,18 +716,24 @@ _FUNCTIONS: Mapping[str, _Function] = {
     **dict.fromkeys(("toJson", "mustToJson", "toPrettyJson", "toRawJson", "mustToPrettyJson", "mustToRawJson"), TemplateReader.to_json),
     **dict.fromkeys(("fromYaml", "fromJson", "fromYamlArray", "fromJsonArray", "mustFromJson"), TemplateReader.parsed_yaml),
     **dict.fromkeys(("quote", "squote"), TemplateReader.quoted),
-    **dict.fromkeys(("deepCopy", "mustDeepCopy"), lambda _, arguments: tuple([(each, copied(atom)) for each, atom in arguments[0]])),
+    **dict.fromkeys(
+        ("deepCopy", "mustDeepCopy"), lambda _, arguments: tuple([(each, copied(atom, root=True)) for each, atom in arguments[0]])
+    ),
     **dict.fromkeys(
         ("lower", "upper", "title", "camelcase", "kebabcase", "snakecase", "replace", "b64enc", "sha256sum", "nospace", "repeat"),
         TemplateReader.words,
     ),
     **dict.fromkeys(
         (
-            *("trim", "trimSuffix", "trimPrefix", "trimAll", "toString", "required", "uniq", "compact"),
-            *("sortAlpha", "reverse", "mustUniq", "mustCompact", "int", "int64", "float64", "toStrings", "mustReverse", "rest", "initial"),
+            *("uniq", "compact", "sortAlpha", "reverse", "mustUniq", "mustCompact", "mustReverse", "rest", "initial"),
+            *("mustRest", "mustInitial"),
         ),
-        TemplateReader.same,
+        TemplateReader.reordered,
     ),
+    **dict.fromkeys(("without", "mustWithout", "slice", "mustSlice"), lambda reader, arguments: reader.reordered(arguments[:1])),
+    **dict.fromkeys(("trim", "toString", "required", "toStrings"), TemplateReader.same),
+    **dict.fromkeys(("trimSuffix", "trimPrefix", "trimAll"), TemplateReader.trimmed),
+    **dict.fromkeys(("int", "int64", "float64"), TemplateReader.number),
     "trunc": TemplateReader.cut,
     "indent": TemplateReader.indented,
     "nindent": lambda reader, arguments: reader.indented(arguments, on_new_line=True),
@@ -684,11 +763,51 @@ _FUNCTIONS: Mapping[str, _Function] = {
     **dict.fromkeys(("append", "prepend", "mustAppend", "mustPrepend", "push"), TemplateReader.appended),
     "dict": TemplateReader.mapped,
     "set": TemplateReader.changed,
-    "unset": lambda _, arguments: arguments[0],
+    "unset": TemplateReader.unset,
     **dict.fromkeys(("merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"), TemplateReader.merged),
     "print": TemplateReader.printed_together,
     **dict.fromkeys(("printf", "println", "cat"), TemplateReader.text_of_several),
 }
+
+
+def _joined(lists: Sequence[Symbol]) -> Symbol:
+    """Return the items of several lists as one; all alternatives, if one of these is not known."""
+    atoms = [atom for each in lists for _, atom in each]
+    if all(isinstance(each, ListSymbol) for each in atoms) and len(atoms) == len(lists):
+        return symbol(ListSymbol(tuple(item for each in atoms if isinstance(each, ListSymbol) for item in each.items)))
+    return one_of(*((UNKNOWN, each) for each in lists))
+
+
+def _has_actions(atom: Atom) -> bool:
+    """Return whether a text of the templates, also in a map or list, has actions itself."""
+    waiting: list[Atom | OutputPiece] = [atom]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, PlainPiece) or (isinstance(each, Literal) and type(each.value) is str):
+            if "{{" in str(each.text if isinstance(each, PlainPiece) else each.value):
+                return True
+        elif isinstance(each, (Output, Indented)):
+            waiting += each.pieces
+        elif isinstance(each, Alternatives):
+            waiting += [piece for _, pieces in each.branches for piece in pieces]
+        elif isinstance(each, Hole):
+            waiting.append(each.value)
+        elif isinstance(each, (MapSymbol, ListSymbol)):
+            inner = [*each.entries.values(), symbol(*each.rest)] if isinstance(each, MapSymbol) else each.items
+            waiting += [below for value in inner for _, below in value]
+    return False
+
+
+def _flat(body: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield the pieces of a body and of the blocks in it."""
+    for each in body:
+        yield each
+        if isinstance(each, Block):
+            yield from (inner for _, branch in each.branches for inner in _flat(branch))
 
 
 def _if_set(value: Symbol) -> Symbol:
@@ -702,10 +821,10 @@ def _turns(value: Symbol) -> Iterator[tuple[Symbol, Symbol]]:
         if isinstance(atom, Ref):
             yield symbol(KeyOf(atom.path)), symbol(Ref((*atom.path, EACH)))
         elif isinstance(atom, MapSymbol):
-            yield from ((symbol(Literal(key)), each) for key, each in [*atom.entries.items()][:_MOST_ITEMS])
+            yield from ((symbol(Literal(key)), each) for key, each in atom.entries.items())
             yield from _turns(symbol(*atom.rest))
         elif isinstance(atom, ListSymbol):
-            yield from ((symbol(Literal(number)), each) for number, each in enumerate(atom.items[:_MOST_ITEMS]))
+            yield from ((symbol(Literal(number)), each) for number, each in enumerate(atom.items))
         elif isinstance(atom, (Derived, Output)):
             inner = symbol(Derived(frozenset(paths_of(atom))))
             yield inner, inner
@@ -744,10 +863,12 @@ def _key_of_atom(atom: Atom, depth: int) -> object:
     if isinstance(atom, MapSymbol):
         if atom.name:
             return "map", atom.name
-        if depth > _MOST_ITEMS:
+        if depth > _MOST_NESTED:
             raise RecursionError
         items = tuple([(key, _key_of(each, depth + 1)) for key, each in atom.entries.items()])
         return "map", items, tuple([_key_of_atom(each, depth + 1) for each in atom.rest])
     if isinstance(atom, ListSymbol):
+        if depth > _MOST_NESTED:
+            raise RecursionError
         return "list", tuple([_key_of(each, depth + 1) for each in atom.items])
     return atom

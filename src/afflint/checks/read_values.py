@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from afflint.charts.chart_files import merged_values
-from afflint.charts.chart_table import ChartTable, chains_in
+from afflint.charts.chart_table import ChartTable, chains_in, may_name_values, texts_in
 from afflint.charts.local_pods import labels_reached, reaches_pods_only
 from afflint.charts.pod_labels import OwnLabels
 from afflint.charts.symbols import Condition, described, holds
@@ -39,6 +41,7 @@ class ValuesOfChart(NamedTuple):
     """Values in a document at a path, and the charts that get them. ``values`` are those with which the first chart is used.
 
     ``declares``: the document is the one with the chart's defaults. ``release`` is the name of the release, "" if it is not known.
+    ``parents``: charts that have the first one as a dependency.
     ``others`` returns the other values that the chart may get as well; None if they are not known.
     """
 
@@ -49,6 +52,7 @@ class ValuesOfChart(NamedTuple):
     declares: bool = False
     release: str = ""
     others: Callable[[], Sequence[Mapping[str, Any]] | None] = lambda: ()
+    parents: Sequence[ChartTable] = ()
 
     @property
     def data(self) -> Any:
@@ -189,18 +193,35 @@ def _is_placement(name: str, value: Any) -> bool:
 
 def _unread(values: ValuesOfChart) -> Iterator[Path]:
     """Yield the paths of the placement values that no template of the charts reads. A later file or an alias may use what has an anchor."""
-    named: set[Path] | None = None
     for path, value in _placement(values):
         pattern = _pattern(path)
         if not (value or values.declares) or any(each.names(pattern) for each in values.tables):
             continue
         if any(not each.is_known(pattern) or each.reads_at(pattern) or each.asks_below(pattern) for each in values.tables):
             continue
-        if named is None:
-            named = {*chains_in(values.values)} if any(each.reads.fills_texts for each in values.tables) else set()
-        is_named = any(pattern[: len(each)] == each[: len(pattern)] for each in named)
-        if not is_named and not _has_anchor(values, path):
+        if any(_may_read(parent, values.table.name, pattern) for parent in values.parents):
+            continue
+        if not _is_in_texts(values, pattern) and not _has_anchor(values, path):
             yield path
+
+
+def _may_read(parent: ChartTable, name: str, pattern: Path) -> bool:
+    """Return whether a chart may read a value of a dependency."""
+    places = [(*prefix, *pattern) for prefix in parent.prefixes_of(name)]
+    return not places or any(not parent.is_known(each) or parent.reads_at(each) or parent.names(each) for each in places)
+
+
+def _is_in_texts(values: ValuesOfChart, pattern: Path) -> bool:
+    """Return whether a text of the values, which a template fills, may name a value."""
+    if not any(each.reads.fills_texts for each in values.tables):
+        return False
+    others = values.others()
+    if others is None:
+        return True
+    texts = [text for each in (values.values, *others) for text in texts_in(each) if "{{" in text]
+    chains = [chain for text in texts for chain in chains_in(text)]
+    is_named = any(pattern[start : start + len(each)] == each[: len(pattern) - start] for each in chains for start in range(len(pattern)))
+    return is_named or any(may_name_values(text) for text in texts)
 
 
 def _pattern(path: Path) -> Path:
@@ -214,10 +235,17 @@ def _has_anchor(values: ValuesOfChart, path: Path) -> bool:
         return False
     first = document.locate((*values.path, *path[:1]), key=True).line - document.line
     last = document.extent((*values.path, *path)).end_line - document.line
-    return any(_ANCHOR.search(line) for line in document.raw_bytes.split(b"\n")[first - 1 : last])
+    lines = _lines_with_anchors(document.raw_bytes)
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= last
 
 
-_ANCHOR = re.compile(rb"(?:^|[:\-])\s*&\w")
+@lru_cache(maxsize=8)
+def _lines_with_anchors(text: bytes) -> list[int]:
+    return [number for number, line in enumerate(text.split(b"\n"), start=1) if _ANCHOR.search(line)]
+
+
+_ANCHOR = re.compile(rb"(?:^|[\s\[{,])&\w")
 
 
 def _unknown_part(values: ValuesOfChart, path: Path) -> str:

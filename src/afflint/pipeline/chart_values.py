@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatch
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +53,21 @@ class ChartTables:
         self._by_name: dict[str, list[str]] = {}
         self._kept: Kept = {}
         self._values: dict[str, list[dict[str, Any]] | None] = {}
+        self._parents: dict[str, list[str]] = {}
         for path in paths:
             if os.path.basename(path) == CHART:
                 folder = os.path.realpath(os.path.dirname(path) or os.curdir)
-                self._by_name.setdefault(text_at(chart_data(folder), "name"), []).append(folder)
+                data = chart_data(folder)
+                self._by_name.setdefault(text_at(data, "name"), []).append(folder)
+                above, name = os.path.split(os.path.dirname(folder))
+                addresses = [text_at(each, "repository") for each in maps_at(data, "dependencies")]
+                inner = [os.path.join(folder, each.removeprefix(_LOCAL)) for each in addresses if each.startswith(_LOCAL)]
+                for child, parent in ((folder, above) if name == "charts" else ("", ""), *((each, folder) for each in inner)):
+                    self._parents.setdefault(os.path.realpath(child), []).append(parent)
+
+    def parents_of(self, folder: str) -> list[ChartTable]:
+        """Return the charts in whose folder a chart is, or that name its folder: their templates may read its values, too."""
+        return [table for each in self._parents.get(folder, ()) if each and (table := self.of(each)) is not None]
 
     def of(self, folder: str) -> ChartTable | None:
         """Return what the chart in a folder does with values; None without a chart there."""
@@ -84,10 +96,16 @@ class ChartTables:
         address = text_at(dependency, "repository")
         if address.startswith(_LOCAL):
             return os.path.realpath(os.path.join(folder, address.removeprefix(_LOCAL)))
-        version = text_at(dependency, "version")
-        named = self._by_name.get(text_at(dependency, "name"), ())
-        found = [each for each in named if each != folder and _may_be(version, text_at(chart_data(each), "version"))]
+        name, version = text_at(dependency, "name"), text_at(dependency, "version")
+        found = [each for each in self._by_name.get(name, ()) if each != folder and self._is_meant(each, name, version, address)]
         return found[0] if len(found) == 1 else None
+
+    def _is_meant(self, folder: str, name: str, version: str, address: str) -> bool:
+        """Return whether a chart is the one that a dependency names. One with an address has the very version, and wraps no other chart."""
+        data = chart_data(folder)
+        if not address:
+            return _may_be(version, text_at(data, "version"))
+        return version == text_at(data, "version") and all(text_at(each, "name") != name for each in maps_at(data, "dependencies"))
 
 
 def _may_be(wanted: str, version: str) -> bool:
@@ -125,9 +143,13 @@ def found_in_values(
     tables = ChartTables(paths)
     known = {each.folder for each in rendered}
     given: list[Hint | Chart] = [*rendered, *(each for each in _hints_in(declaring, paths) if each.folder not in known)]
-    for path, values, text in _every(sources, tables, given):
+    here = [each for each in given if os.path.isfile(os.path.join(each.folder, CHART))]
+    elsewhere = {os.path.realpath(file) for each in given if each not in here for file in _files_of(each)}
+    for path, values, text in _every(sources, tables, here, elsewhere):
         # What rules say about the output of a chart is more exact.
-        is_rendered = any(table.folder in known for table in values.tables) and (values.declares or bool(values.release))
+        is_rendered = any(
+            table.folder in known and (values.declares or values.release or _is_beside(path, table)) for table in values.tables
+        )
         for rule in rules if not is_rendered else (each for each in rules if each.name.endswith("-chart-value")):
             check, _ = rule.check()
             for match in check(values):
@@ -136,6 +158,19 @@ def found_in_values(
                 if text is not None:
                     found = found._replace(document=text.index, span=text.place(match.path, "", key=match.key).span)
                 yield path, found
+
+
+def _files_of(giver: Hint | Chart) -> Iterator[str]:
+    """Yield the files of values that an object gives to a chart."""
+    yield from giver.values
+    yield from (each.written.text.file for each in giver.inline if each.written is not None)
+
+
+def _is_beside(path: str, table: ChartTable) -> bool:
+    """Return whether a chart that is rendered is also rendered with a file of values in its folder."""
+    from afflint.rendering.helm import VALUES_BESIDE
+
+    return any(fnmatch(os.path.relpath(os.path.realpath(path), table.folder), each) for each in VALUES_BESIDE)
 
 
 def _hints_in(declaring: Collection[str], paths: Sequence[str]) -> list[Hint]:
@@ -152,7 +187,7 @@ def _hints_in(declaring: Collection[str], paths: Sequence[str]) -> list[Hint]:
         declared = hints(declaring, boundary, ArgoClusters(paths))
         add_helmfiles(declared, helmfiles, boundary)
         found += declared.hints
-    return [each for each in found if os.path.isfile(os.path.join(each.folder, CHART))]
+    return found
 
 
 def _hints_of_kustomizations(paths: Sequence[str]) -> list[Hint]:
@@ -188,8 +223,8 @@ _Given = tuple[str, ValuesOfChart, "SourceText | None"]
 """The path of a file, values in it, and the text that contains them, if that is a scalar."""
 
 
-def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint | Chart]) -> Iterator[_Given]:
-    """Yield the values that charts get, with the paths of the files that contain them."""
+def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint | Chart], elsewhere: Collection[str]) -> Iterator[_Given]:
+    """Yield the values that charts get, with the paths of the files that contain them. Those of charts ``elsewhere`` are left out."""
     by_file: dict[str, list[Hint | Chart]] = {}
     for hint in given:
         for file in hint.values:
@@ -204,6 +239,10 @@ def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint 
     files = {**of_charts, **named}
     for real, source in files.items():
         own, givers = folders.get(real), by_file.get(real, [])
+        if own is not None and not givers and os.path.basename(real) != VALUES:
+            table = tables.of(own)
+            if real in elsewhere or (table is not None and table.reads_files):
+                continue
         if own is not None and real == os.path.join(own, VALUES):
             users, values = [own], _GivenValues(declares=True)
         elif givers:
@@ -233,7 +272,7 @@ def _is_of_chart(source: Source) -> bool:
 
 def _others_of(tables: ChartTables, givers: Sequence[Hint | Chart], file: str, besides: Inline | None = None) -> Others:
     """Return a function for what objects give their charts, except for a file, or for one of the values in them."""
-    if any(each.settings for each in givers):
+    if any(each.settings or getattr(each, "patches", None) is not None for each in givers):
         return lambda: None
     files = [real for each in givers for path in each.values if (real := os.path.realpath(path)) != file]
     inline = [each.values for giver in givers for each in giver.inline if each is not besides]
@@ -265,7 +304,8 @@ def _in_file(source: Source, folders: Sequence[str], tables: ChartTables) -> Ite
             known = [table for folder in folders if (table := tables.of(folder)) is not None]
             if len(known) == len(folders):
                 merged = merged_values(known[0].chart.defaults, document.data)
-                yield source.path, ValuesOfChart(document, (), known, merged)
+                parents = tables.parents_of(folders[0]) if len(folders) == 1 else []
+                yield source.path, ValuesOfChart(document, (), known, merged, parents=parents)
 
 
 def _inline(hint: Hint | Chart, tables: ChartTables) -> Iterator[_Given]:

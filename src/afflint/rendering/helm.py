@@ -266,7 +266,7 @@ class ChartRendering:
         try:
             return self.render(folder), self
         except RenderError as error:
-            patterns = [os.path.join(escape(self.chart.folder), each) for each in _VALUES_BESIDE]
+            patterns = [os.path.join(escape(self.chart.folder), each) for each in VALUES_BESIDE]
             for file in [each for pattern in patterns for each in sorted(glob(pattern))[:_MOST_VALUES]]:
                 with suppress(RenderError):
                     other = replace(self, chart=replace(self.chart, values=(*self.chart.values, file)))
@@ -275,7 +275,7 @@ class ChartRendering:
 
 
 KUBE_VERSION, NO_SCHEMA = "--kube-version", "--skip-schema-validation"
-_VALUES_BESIDE = (os.path.join("ci", "*-values.yaml"), "values-*.yaml", "values.*.yaml")
+VALUES_BESIDE = (os.path.join("ci", "*-values.yaml"), "values-*.yaml", "values.*.yaml")
 _MOST_VALUES = 3
 """The most values files of each pattern that are tried."""
 
