@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from afflint.charts.symbols import (
     TRUE,
@@ -21,6 +22,7 @@ from afflint.charts.symbols import (
     PlainPiece,
     any_of,
     both_of,
+    holes_in,
     paths_of,
 )
 from afflint.charts.template_reader import WrittenFile
@@ -104,7 +106,7 @@ class LayoutTooLargeError(Exception):
     """Templates that write too much."""
 
 
-_MOST_PIECES = 400_000
+_MOST_PIECES, _MOST_AT_A_PLACE = 400_000, 2_000
 
 
 def objects_in(files: Iterable[WrittenFile]) -> list[ObjectText]:
@@ -233,12 +235,23 @@ class _Layout:
 
     def _land(self, gaps: Iterable[_Gap], path: Path | None, *, is_part: bool) -> None:
         for each in gaps:
-            for own, hole, is_whole in _holes_of(each.hole, TRUE):
+            for own, hole, is_whole in _limited(_holes_of(each.hole, TRUE)):
                 shift = each.column - each.width if hole.form == "yaml" and not is_part else 0
                 part = is_part or hole.form == "words" or not is_whole
-                for condition, atom, place in _values_in(hole.value, path, 0):
+                for condition, atom, place in _limited(_values_in(hole.value, path, 0)):
                     found = Landing(atom, hole.form, frozenset(), place, TRUE, hole.file, hole.line, part, shift)
                     self.objects[-1].found.setdefault(found, []).append(both_of(each.condition, both_of(own, condition)))
+
+
+_Item = TypeVar("_Item")
+
+
+def _limited(found: Iterator[_Item]) -> Iterator[_Item]:
+    """Yield some items. Raises LayoutTooLargeError if they are too many: texts and maps that share others are followed for each place."""
+    for number, each in enumerate(found):
+        if number > _MOST_AT_A_PLACE:
+            raise LayoutTooLargeError
+        yield each
 
 
 def _holes_of(hole: Hole, condition: Condition) -> Iterator[tuple[Condition, Hole, bool]]:
@@ -249,7 +262,7 @@ def _holes_of(hole: Hole, condition: Condition) -> Iterator[tuple[Condition, Hol
     for piece in hole.value.pieces:
         for own, body in piece.branches if isinstance(piece, Alternatives) else ():
             written = [each for each in body if not isinstance(each, PlainPiece) or each.text.strip()]
-            for each in written:
+            for each in written if next(holes_in(body), None) is not None else ():
                 inner = each if isinstance(each, Hole) else Hole(Output((each,)), "text", "", 0)
                 for further, found, is_whole in _holes_of(inner, both_of(condition, own)) if not isinstance(each, PlainPiece) else ():
                     yield further, found, is_whole and len(written) == 1
@@ -267,6 +280,8 @@ def _pieces_of(text: str, holes: list[Hole]) -> tuple[OutputPiece, ...]:
 
 def _values_in(atom: Atom, path: Path | None, depth: int) -> Iterator[tuple[Condition, Atom, Path | None]]:
     """Yield the values in a map or list that is written at a path of an object, each with its condition and path."""
+    if next(paths_of(atom), None) is None:
+        return
     if isinstance(atom, MapSymbol) and depth < _DEEPEST:
         for each in atom.rest:
             yield from _values_in(each, path, depth + 1)
@@ -274,7 +289,7 @@ def _values_in(atom: Atom, path: Path | None, depth: int) -> Iterator[tuple[Cond
     elif isinstance(atom, ListSymbol) and depth < _DEEPEST:
         inner = [(EACH, value) for value in atom.items]
     else:
-        if not isinstance(atom, KeyOf) and next(paths_of(atom), None) is not None:
+        if not isinstance(atom, KeyOf):
             yield TRUE, atom, path
         return
     for key, value in inner:

@@ -33,7 +33,7 @@ _NAMES = frozenset((*POD_FIELDS, *AFFINITY_FIELDS, "podLabels"))
 _ABOUT_PLACEMENT = re.compile(r"(?i)affinit|toleration|node_?selector|spread")
 _PLACEMENT_NAME = re.compile(r"(?i)(?<!session)affinit|toleration|node_?selector|topology_?spread")
 _IN_TEXT = tuple(each.encode() for each in (*sorted(_WORDS), "podLabels"))
-_MOST_NAMED = 3
+_MOST_NAMED, _MOST_COMPARED = 3, 100
 _MOST_DEPTH = 12
 
 
@@ -93,8 +93,8 @@ def unread_chart_value(values: ValuesOfChart) -> Iterator[Match]:
 
 def ignored_chart_value(values: ValuesOfChart) -> Iterator[Match]:
     """Report placement values that a chart gets and no template reads, or only under a condition that they do not meet."""
-    for path in _unread(values) if not values.declares else ():
-        others = _nearly_equal(values, path)
+    for number, path in enumerate(_unread(values) if not values.declares else ()):
+        others = _nearly_equal(values, path) if number < _MOST_COMPARED else []
         remedy = f"Set {join_words(others, 'or')} instead." if others else f"Remove it, or add {quoted(str(path[-1]))} to the templates."
         name = quoted(field_of(path))
         if values.table.asks_at(_pattern(path)):
@@ -271,9 +271,16 @@ def _nearly_equal(values: ValuesOfChart, path: Path) -> list[str]:
             different = [(one, own) for one, own in zip(each, pattern, strict=True) if one != own]
             if len(different) == 1 and all(type(step) is str for step in different[0]) and _means(*different[0]):
                 found.append(each)
+    found = [each for each in found if pattern[-1] not in POD_FIELDS or _reaches(values.table, each, str(pattern[-1]))]
     ordered = sorted(dict.fromkeys(found), key=lambda each: (len(each) != len(pattern), each))
     names = [quoted(field_of(tuple(["<name>" if step == EACH else step for step in each]))) for each in ordered]
     return [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more places"] if len(names) > _MOST_NAMED else [])]
+
+
+def _reaches(table: ChartTable, path: Path, name: str) -> bool:
+    """Return whether a value may become a placement field: all its places are known only if none of them is a part of a text."""
+    places = [*table.at(path)]
+    return not places or any(field[-1:] == (name,) or landing.is_part for landing, field in places)
 
 
 def _means(one: Step, own: Step) -> bool:

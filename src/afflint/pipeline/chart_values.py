@@ -174,7 +174,7 @@ def _is_beside(path: str, table: ChartTable) -> bool:
 
 
 def _hints_in(declaring: Collection[str], paths: Sequence[str]) -> list[Hint]:
-    """Return the charts of the repository that objects of Argo CD and Flux, helmfiles and kustomizations name, with their values."""
+    """Return the charts that objects of Argo CD and Flux, helmfiles and kustomizations name, with their values."""
     helmfiles = [each for each in paths if "helmfile" in each]
     found = _hints_of_kustomizations(paths)
     if declaring or helmfiles:
@@ -186,7 +186,7 @@ def _hints_in(declaring: Collection[str], paths: Sequence[str]) -> list[Hint]:
         boundary = Boundary(paths)
         declared = hints(declaring, boundary, ArgoClusters(paths))
         add_helmfiles(declared, helmfiles, boundary)
-        found += declared.hints
+        found += [*declared.hints, *(each.hint for each in declared.remote if each.hint is not None)]
     return found
 
 
