@@ -16,7 +16,7 @@ from afflint.kube.kinds import EACH
 from afflint.yaml.template_actions import actions_in, word_of
 
 _CHAIN = re.compile(r"\.Values((?:\.\w+)+)")
-_INDIRECT = re.compile(r"\bValues\b|\binclude\b|\btemplate\b|\btpl\b")
+_INDIRECT = re.compile(r"\bValues\b")
 _SWITCH = re.compile(r"(?i)\.\w*(?:affinity|tolerations?|node_?selector|spread)\w*(?:\.\w|(?:enabled|type|preset)\b)")
 
 
@@ -143,15 +143,29 @@ class ChartTable:
 
     def at(self, path: Path) -> Iterator[tuple[Landing, Path]]:
         """Yield the places that the value at a path reaches, each with the path in the object."""
-        for each in self.landings:
-            if isinstance(each.value, Ref) and each.field is not None and _matches(each.value.path, path[: len(each.value.path)]):
-                yield each, (*each.field, *path[len(each.value.path) :])
+        for each, own in self._near(path):
+            if each.field is not None and _matches(own, path[: len(own)]):
+                yield each, (*each.field, *path[len(own) :])
 
     def below(self, path: Path) -> Iterator[Landing]:
         """Yield the gaps for parts of the value at a path."""
-        for each in self.landings:
-            if isinstance(each.value, Ref) and len(each.value.path) > len(path) and _matches(each.value.path[: len(path)], path):
+        for each, own in self._near(path):
+            if len(own) > len(path) and _matches(own[: len(path)], path):
                 yield each
+
+    def _near(self, path: Path) -> Iterator[tuple[Landing, Path]]:
+        """Yield the gaps for values whose path begins as a path does, with that of the value."""
+        for first in dict.fromkeys((*path[:1], EACH, None)) if path[:1] != (EACH,) else self._by_first:
+            yield from self._by_first.get(first, ())
+
+    @cached_property
+    def _by_first(self) -> dict[Any, list[tuple[Landing, Path]]]:
+        """The gaps for values, by the first step of their path; None for all values."""
+        found: dict[Any, list[tuple[Landing, Path]]] = {}
+        for each in self.landings:
+            if isinstance(each.value, Ref):
+                found.setdefault(next(iter(each.value.path), None), []).append((each, each.value.path))
+        return found
 
 
 @lru_cache(maxsize=512)
@@ -219,5 +233,5 @@ def chains_in(text: str) -> Iterator[Path]:
 
 
 def may_name_values(text: str) -> bool:
-    """Return whether a text may name further values: those of a variable, of a loop, or in a template that it includes."""
+    """Return whether a text may name further values: it has all values in another form than a path."""
     return _INDIRECT.search(_CHAIN.sub("", text)) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
 from afflint.charts.symbols import (
@@ -65,7 +66,7 @@ class WrittenLabel:
     condition: Condition
 
 
-@dataclass(slots=True)
+@dataclass
 class ObjectText:
     """An object of the output: its kinds, empty if they are not known, the gaps in it, and its labels."""
 
@@ -73,9 +74,9 @@ class ObjectText:
     found: dict[Landing, list[Condition]] = field(default_factory=dict)
     labels: list[WrittenLabel] = field(default_factory=list)
 
-    @property
+    @cached_property
     def landings(self) -> list[Landing]:
-        """The gaps in the object."""
+        """The gaps in the object, when it is complete."""
         kinds = frozenset(self.kinds) if not any(_GAP in kind for kind in self.kinds) else frozenset()
         return [replace(each, kinds=kinds, condition=any_of(conditions)) for each, conditions in self.found.items()]
 

@@ -7,11 +7,12 @@ loop once. What cannot be followed depends on all values that it gets. After tex
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, product
+from math import prod
 
 from afflint.charts.symbols import (
     NOTHING,
@@ -123,6 +124,7 @@ class TemplateReader:
         self._files: dict[str, tuple[ChartPart, list[Piece]]] = {}
         self._kept: dict[object, tuple[OutputPiece, ...]] = {}
         self._roots: dict[str, Symbol] = {}
+        self._used: set[str] = set()
         self._steps, self._depth, self._changes = _MOST_STEPS, 0, 0
         self._file, self._line, self._part = "", 1, parts[0]
         files = [(part, name, text) for part in parts for name, text in part.files.items()]
@@ -150,7 +152,19 @@ class TemplateReader:
                     found.append(WrittenFile(name, self._of_file(name, part, pieces)))
         except (_StoppedError, RecursionError):
             self.reads.opened = self.reads.opened or (self._file, self._line)
+        else:
+            self._read_unused()
         return sorted(found, key=lambda each: each.file)
+
+    def _read_unused(self) -> None:
+        """Read the named templates that no template includes, if texts of the values may include them."""
+        root = self._roots.get(self._parts[0].base)
+        unused = [name for name in self._named if name not in self._used] if self.reads.fills_texts and root is not None else []
+        try:
+            for name in unused:
+                self._included(name, root or NOTHING)
+        except (_StoppedError, RecursionError):
+            self.reads.opened = self.reads.opened or (self._file, self._line)
 
     def _of_file(self, name: str, part: ChartPart, pieces: Sequence[Piece]) -> tuple[OutputPiece, ...]:
         before = self._file, self._line, self._part
@@ -448,6 +462,7 @@ class TemplateReader:
         self._depth += 1
         before, changes = (self._file, self._line), self._changes
         if name in self._named:
+            self._used.add(name)
             self._file, body = self._named[name]
             output = self._run(body, given, {"$": [given]})
         else:
@@ -468,9 +483,14 @@ class TemplateReader:
                 found.append((condition, symbol(Output(self._of_text(text, arguments[1])))))
                 continue
             self.reads.fills_texts = True
+            around: tuple[OutputPiece, ...] = ()
             if _ANY_FILE in paths_of(atom) or _has_actions(atom):
-                self._open()
-            found.append((condition, symbol(Output(self._printed(symbol(atom))))))
+                known = _around_gaps(atom)
+                if known is None:
+                    self._open()
+                else:
+                    around = self._of_text(known, arguments[1])
+            found.append((condition, symbol(Output((*around, *self._printed(symbol(atom)))))))
         return one_of(*found)
 
     def _of_text(self, text: str, given: Symbol) -> tuple[OutputPiece, ...]:
@@ -692,12 +712,16 @@ class TemplateReader:
 
     def printed_together(self, arguments: list[Symbol]) -> Symbol:
         """Return the texts of several values, one after another (`print`)."""
+        are_literal = all(isinstance(atom, Literal) for each in arguments for _, atom in each)
+        if are_literal and prod(map(len, arguments)) in range(2, _MOST_CHOICES):
+            chosen = [[*zip(*each, strict=True)] for each in product(*arguments)]
+            return one_of(*((_all_of(conditions), self.printed_together([*map(symbol, atoms)])) for conditions, atoms in chosen))
         texts = [text for each in arguments if type(text := _literal(each)) is str]
         is_short = len(texts) == len(arguments) and sum(map(len, texts)) < LONGEST_VALUE
         return symbol(Literal("".join(texts))) if is_short else self.text_of_several(arguments)
 
 
-_SHORTEST_CUT, _WIDEST = 40, 200
+_SHORTEST_CUT, _WIDEST, _MOST_CHOICES = 40, 200, 9
 _FEW = 4
 _QUOTING = ("quote", "squote")
 _CHART_FIELDS = ("Version", "AppVersion", "Annotations", "Description", "KubeVersion", "Type", "Keywords", "Home", "Sources", "IsRoot")
@@ -770,12 +794,33 @@ _FUNCTIONS: Mapping[str, _Function] = {
 }
 
 
+def _all_of(conditions: Iterable[Condition]) -> Condition:
+    found: Condition = TRUE
+    for each in conditions:
+        found = both_of(found, each)
+    return found
+
+
 def _joined(lists: Sequence[Symbol]) -> Symbol:
     """Return the items of several lists as one; all alternatives, if one of these is not known."""
     atoms = [atom for each in lists for _, atom in each]
     if all(isinstance(each, ListSymbol) for each in atoms) and len(atoms) == len(lists):
         return symbol(ListSymbol(tuple(item for each in atoms if isinstance(each, ListSymbol) for item in each.items)))
     return one_of(*((UNKNOWN, each) for each in lists))
+
+
+def _around_gaps(atom: Atom) -> str | None:
+    """Return a text with actions without its gaps; None if a gap is in an action, or may itself be of a file with actions."""
+    if not isinstance(atom, Output):
+        return None
+    found = ""
+    for each in atom.pieces:
+        gap = Output((each,))
+        if isinstance(each, PlainPiece):
+            found += each.text
+        elif found.count("{{") != found.count("}}") or _has_actions(gap) or _ANY_FILE in paths_of(gap):
+            return None
+    return found
 
 
 def _has_actions(atom: Atom) -> bool:

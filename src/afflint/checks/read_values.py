@@ -158,12 +158,15 @@ def _workloads(values: ValuesOfChart) -> Iterator[CustomWorkload]:
 
 
 def _own_pods(values: ValuesOfChart) -> PodsOfChart:
-    def labels(path: Path, _: Selector) -> list[OwnLabels]:
+    def labels(path: Path, selector: Selector) -> list[OwnLabels]:
         place = _pattern(path[len(values.path) :])
         if not (values.table.is_known(place) and reaches_pods_only(values.table, place)):
             return []
-        first, *others = [labels_reached(values.table, place, each, values.release) for each in values.possible()] or [[]]
-        return first if all(each == first for each in others) else []
+        known = labels_reached(values.table, place, values.values, values.release)
+        if not all(each.missed(selector) for each in known):
+            return known  # Some pods are selected: other values do not matter.
+        others = [labels_reached(values.table, place, each, values.release) for each in values.possible()]
+        return known if others and all(each == known for each in others) else []
 
     return PodsOfChart(values.table.name, labels)
 
@@ -220,7 +223,9 @@ def _is_in_texts(values: ValuesOfChart, pattern: Path) -> bool:
         return True
     texts = [text for each in (values.values, *others) for text in texts_in(each) if "{{" in text]
     chains = [chain for text in texts for chain in chains_in(text)]
-    is_named = any(pattern[start : start + len(each)] == each[: len(pattern) - start] for each in chains for start in range(len(pattern)))
+    parts = [part.prefix for table in values.tables for part in table.chart.parts if pattern[: len(part.prefix)] == part.prefix]
+    own = [pattern[len(prefix) :] for prefix in parts]  # A text in the values of a dependency names them without its name.
+    is_named = any(below[: len(each)] == each[: len(below)] for each in chains for below in own)
     return is_named or any(may_name_values(text) for text in texts)
 
 

@@ -101,9 +101,12 @@ class ChartTables:
         return found[0] if len(found) == 1 else None
 
     def _is_meant(self, folder: str, name: str, version: str, address: str) -> bool:
-        """Return whether a chart is the one that a dependency names. One with an address has the very version, and wraps no other chart."""
+        """Return whether a chart is the one that a dependency names. One with an address has the very version, and wraps no other chart.
+
+        Libraries of one name hardly differ.
+        """
         data = chart_data(folder)
-        if not address:
+        if not address or text_at(data, "type") == "library":
             return _may_be(version, text_at(data, "version"))
         return version == text_at(data, "version") and all(text_at(each, "name") != name for each in maps_at(data, "dependencies"))
 
