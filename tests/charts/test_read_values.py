@@ -256,11 +256,74 @@ def test_values_in_a_text_of_an_application() -> None:
     ]
 
 
-def test_an_empty_map_for_the_spread_constraints_of_pods() -> None:
-    """A template that loops over a map writes the list itself."""
-    values = {"chart/values.yaml": "topologySpreadConstraints: {}\n"}
-    whole = "      topologySpreadConstraints: {{- toYaml .Values.topologySpreadConstraints | nindent 8 }}\n"
-    rejected = "(if the chart does not leave out empty values, the pod is rejected)"
-    assert found(values, whole) == [f"chart/values.yaml:1:1 `topologySpreadConstraints` must be a list, not a map {rejected}"]
-    loop = "        {{- range $key, $each := .Values.topologySpreadConstraints }}\n        - topologyKey: {{ $key }}\n        {{- end }}\n"
-    assert found(values, f"      topologySpreadConstraints:\n{loop}") == []
+def test_an_empty_map_in_place_of_a_list() -> None:
+    """Most charts leave it out, or loop over a map."""
+    values = {"chart/values.yaml": "tolerations: {}\n"}
+    whole = "      tolerations: {{- toYaml .Values.tolerations | nindent 8 }}\n"
+    assert found(values, whole) == ["chart/values.yaml:1:1 `tolerations` must be a list, not a map"]
+    assert (
+        found(values, f"      {{{{- with .Values.tolerations }}}}\n{whole.replace('.Values.tolerations', '.')}      {{{{- end }}}}\n") == []
+    )
+    loop = "        {{- range $key, $each := .Values.tolerations }}\n        - key: {{ $key }}\n        {{- end }}\n"
+    assert found(values, f"      tolerations:\n{loop}") == []
+
+
+SELECTED = "{web: {nodeSelector: {disk: ssd}}}\n"
+WRITTEN = "{{ $w := .Values.web }}{{ toYaml $w.nodeSelector }}"
+READ_BY_PARENTS = {
+    "by its path": "{{ $s := .Values.sub }}{{ toYaml $s.web.nodeSelector }}",
+    "as a chart": '{{ include "of.web" .Subcharts.sub }}{{ define "of.web" }}{{ .Values.web.nodeSelector }}{{ end }}',
+}
+
+
+@pytest.mark.parametrize("template", READ_BY_PARENTS.values(), ids=READ_BY_PARENTS)
+def test_values_of_a_dependency_that_its_parent_reads(template: str) -> None:
+    inner = {"chart/charts/sub/Chart.yaml": "name: sub\nversion: 1.0.0\n", "chart/charts/sub/templates/a.yaml": "a: {{ .Values.a }}\n"}
+    values = {"chart/charts/sub/values.yaml": "web:\n  nodeSelector: {}\n"}
+    assert found({**inner, **values}, "{}\n") != []
+    assert found({**inner, **values, "chart/templates/parent.yaml": template}, "{}\n") == []
+
+
+def test_values_of_a_dependency_that_its_parent_imports() -> None:
+    chart = "name: web\nversion: 1.0.0\ndependencies: [{name: sub, version: 1.0.0, import-values: [{child: web, parent: api}]}]\n"
+    inner = {"chart/charts/sub/Chart.yaml": "name: sub\nversion: 1.0.0\n", "chart/charts/sub/templates/a.yaml": "a: {{ .Values.a }}\n"}
+    assert found({**inner, "chart/Chart.yaml": chart, "chart/charts/sub/values.yaml": "web:\n  nodeSelector: {}\n"}) == []
+
+
+def test_files_for_the_charts_of_an_app_of_apps() -> None:
+    template = '{{ tpl (.Files.Get (printf "%s-values.yaml" .Values.name)) . }}\n'
+    assert found({"chart/loki-values.yaml": SELECTED}, template) == []
+
+
+def test_a_file_for_a_chart_in_another_place() -> None:
+    helmfile = "releases:\n- name: loki\n  chart: grafana/loki\n  values: [chart/values-loki.yaml]\n"
+    application = APPLICATION.replace("    path: chart\n", "    chart: loki\n    targetRevision: 5.0.0\n")
+    assert found({"chart/values-loki.yaml": SELECTED}) != []
+    assert found({"helmfile.yaml": helmfile}) == []
+    sources = application.replace("  source:\n    ", "  sources:\n  - ").replace("\n    ", "\n    ")
+    files = {"helmfile.yaml": "", ".git/HEAD": "", "apps/web.yaml": f"{sources}      valueFiles: [$values/chart/values-loki.yaml]\n"}
+    files["apps/web.yaml"] += "  - repoURL: https://example.com/repository.git\n    ref: values\n"
+    assert found(files) == []
+
+
+def test_a_dependency_from_elsewhere_is_not_the_chart_of_that_name_here() -> None:
+    dependency = "dependencies: [{name: redis, version: 17.x.x, repository: https://charts.example.com}]\n"
+    files = {f"{each}/Chart.yaml": f"name: redis\nversion: 17.0.0\n{dependency}" for each in ("dev", "prod")}
+    assert found({**files, "prod/values.yaml": "redis:\n  master:\n    nodeSelector: {}\n"}) == []
+
+
+TEXTS = {
+    "index": '{{ toYaml (index .Values "web" "nodeSelector") }}',
+    "a variable": "{{ $v := .Values }}{{ toYaml $v.web.nodeSelector }}",
+    "a loop": "{{ range $k, $v := .Values }}{{ $v.nodeSelector }}{{ end }}",
+    "a helper": '{{ include "of.text" . }}',
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_a_text_that_a_template_fills_may_name_a_value(text: str) -> None:
+    template = "{{ tpl .Values.extra . }}\n"
+    helper = {"chart/templates/_a.tpl": f'{{{{ define "of.text" }}}}{WRITTEN}{{{{ end }}}}'}
+    values = f"extra: '{text}'\nweb:\n  nodeSelector: {{disk: ssd}}\n"
+    assert found({**helper, "chart/values-prod.yaml": values}, template) == []
+    assert found({"chart/values-prod.yaml": "extra: text\nworker:\n  nodeSelector: {disk: ssd}\n"}, template) != []

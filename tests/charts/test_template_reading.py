@@ -257,3 +257,87 @@ def test_maps_that_share_others_are_followed_once(tmp_path: Path) -> None:
     deeper = "".join("{{- $a = dict `l` $a `r` (merge (dict) $a) }}\n" for _ in range(30))
     read = table(tmp_path, {"templates/web.yaml": f"{{{{- $a := dict `x` .Values.x }}}}\n{deeper}a: {{{{ toYaml $a }}}}\n"})
     assert [*read.reads.whole] == [("x",)]
+
+
+W = "{{ $w := .Values.web }}{{ toYaml $w.nodeSelector }}"
+MAY_READ = {
+    "a map that another is merged into": "{{ $_ := mergeOverwrite .Values.base .Values.web }}{{ toYaml .Values.base.nodeSelector }}",
+    "other values for the root": (
+        '{{ define "p" }}{{ $v := .Values }}{{ toYaml $v.nodeSelector }}{{ end }}{{ include "p" . }}'
+        '{{ $_ := set . "Values" .Values.web }}{{ include "p" . }}'
+    ),
+    "a copy of the root": (
+        '{{ define "p" }}{{ $v := .Values }}{{ toYaml $v.nodeSelector }}{{ end }}{{ include "p" . }}'
+        '{{ include "p" (set (deepCopy .) "Values" .Values.web) }}'
+    ),
+    "a helper that changes its argument": (
+        '{{ define "add" }}{{ $_ := set .o "x" .v }}{{ end }}{{ $a := dict }}{{ $b := dict }}'
+        '{{ include "add" (dict "o" $a "v" .Values.web) }}'
+        '{{ include "add" (dict "o" $b "v" .Values.web) }}{{ toYaml $b.x.nodeSelector }}'
+    ),
+    "many items": "{{ range $c := list %s `web` }}{{ $w := index $.Values $c }}{{ toYaml $w.nodeSelector }}{{ end }}"
+    % " ".join(["`a`"] * 80),
+    "a variable of the turn before": "{{ $c := dict }}{{ range .Values.l }}{{ toYaml $c.nodeSelector }}{{ $c = $.Values.web }}{{ end }}",
+    "an assignment in a loop": "{{ $l := dict }}{{ range $l = .Values }}{{ end }}{{ toYaml $l.nodeSelector }}",
+    "a block": '{{ block "b" .Values.web }}{{ toYaml .nodeSelector }}{{ end }}',
+    "a list without its first item": "{{ $w := index (rest (list 1 .Values.web)) 0 }}{{ toYaml $w.nodeSelector }}",
+    "a text with a gap": '{{ tpl (printf "{{ toYaml .Values.%s.nodeSelector }}" .Values.name) . }}',
+    "a text in a map": '{{ tpl (toYaml (dict "x" "{{ toYaml .Values.web.nodeSelector }}")) . }}',
+}
+
+
+@pytest.mark.parametrize("template", MAY_READ.values(), ids=MAY_READ)
+def test_what_may_read_a_value(tmp_path: Path, template: str) -> None:
+    path = ("web", "nodeSelector")
+    read = table(tmp_path, {"templates/web.yaml": template + "\n"})
+    assert not read.is_known(path) or read.reads_at(path)
+
+
+def test_templates_in_a_linked_folder_and_in_other_encodings_are_read(tmp_path: Path) -> None:
+    write({"shared/web.yaml": W, ".git/HEAD": ""}, tmp_path)
+    folder = tmp_path / "chart"
+    write({"templates/a.yaml": "a: b\n"}, folder)
+    (folder / "templates" / "shared").symlink_to("../../shared")
+    assert table(folder, {}).reads_at(("web", "nodeSelector"))
+    (folder / "templates" / "shared").unlink()
+    (folder / "templates" / "b.yaml").write_bytes(b"{{/* caf\xe9 */}}" + W.encode())
+    assert table(folder, {}).reads_at(("web", "nodeSelector"))
+    (folder / "templates" / "b.yaml").write_text(W + " " * (1 << 20), "utf-8")
+    assert not table(folder, {}).is_known(("web", "nodeSelector"))
+
+
+def test_the_first_of_two_templates_with_a_name_counts(tmp_path: Path) -> None:
+    helpers = {f"templates/{each}.tpl": f'{{{{ define "p" }}}}{{{{ .Values.{each} }}}}{{{{ end }}}}' for each in ("_a", "_b")}
+    read = table(tmp_path, {**helpers, "templates/web.yaml": '{{ include "p" . }}\n'})
+    assert [*read.reads.whole] == [("_a",)]
+
+
+GROWING = {
+    "texts": "{{ $m := `aaaaaaaaaa` }}" + "{{ $m = print $m $m }}" * 40 + "x: {{ $m }}",
+    "maps": "{{ $m := dict }}"
+    + "".join(f"{{{{ $m = merge (dict) $m .Values.a{each} $m }}}}" for each in range(40))
+    + "x: {{ toYaml $m.x.y }}",
+    "lists": "{{ $m := list .Values.x }}" + "{{ $m = list $m $m }}" * 40 + '{{ include "q" $m }}{{ define "q" }}{{ . }}{{ end }}',
+    "texts in texts": '{{ define "p" }}{{ . }}{{ . }}{{ end }}{{ $m := .Values.x }}'
+    + '{{ $m = include "p" $m }}' * 40
+    + "x: {{ $m }}{{ $m }}",
+    "indentation": "x: {{ .Values.x | toYaml | nindent 2000000000 }}",
+}
+
+
+@pytest.mark.parametrize("template", GROWING.values(), ids=GROWING)
+def test_what_doubles_with_each_action_is_limited(tmp_path: Path, template: str) -> None:
+    """Without a limit, none of these ends on any machine."""
+    read = table(tmp_path, {"templates/web.yaml": f"{POD}{template}\n"})
+    assert read.objects is not None
+    assert not read.is_known(("y",)) or not read.reads_at(("y",))
+
+
+def test_charts_that_depend_on_each_other_have_a_limit(tmp_path: Path) -> None:
+    write({".git/HEAD": ""}, tmp_path)
+    for number in range(16):
+        others = [f"{{name: c{each}, repository: 'file://../c{each}'}}" for each in range(16) if each != number]
+        chart = f"name: c{number}\nversion: 1.0.0\ndependencies: [{', '.join(others)}]\n"
+        write({f"c{number}/Chart.yaml": chart, f"c{number}/templates/a.yaml": POD}, tmp_path)
+    files = files_of_chart(str(tmp_path / "c0"), lambda folder, each: str(Path(folder).parent / each["name"]))
+    assert not ChartTable(parts_of_chart(files)).is_known(("x",))

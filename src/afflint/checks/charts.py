@@ -10,7 +10,7 @@ from afflint.charts.pod_labels import OwnLabels, default_of_pod, labels_at_place
 from afflint.charts.releases import ChartRelease, is_in_values, release_of, user_labels
 from afflint.checks.admission.wrong_types import wrong_type_message
 from afflint.checks.affinity import contradictory_requirements as contradictions
-from afflint.checks.match import Match, Target, moving, renaming, replacing
+from afflint.checks.match import Match, Target, moving, renaming
 from afflint.constraints.pods import PodAffinityTerm, TopologySpreadConstraint, pod_constraints
 from afflint.findings.edits import SymbolicEdit
 from afflint.findings.namedtuples import NamedTuple
@@ -20,7 +20,7 @@ from afflint.findings.similarity import is_likely_typo
 from afflint.kube.constraints import PREFERRED, REQUIRED, ShapedValue
 from afflint.kube.kinds import EACH, part_types
 from afflint.kube.selectors import Requirement, Selector, describe, has_placeholder
-from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, Holder, dedented_field, empty_fields, misshapen_fields
+from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, Holder, dedented_field, misshapen_fields
 from afflint.manifests.custom_resources import KINDS_WITH_VALUES, CustomWorkload, value_at
 from afflint.manifests.manifest import Workload
 from afflint.yaml.document import value_at_path
@@ -54,15 +54,12 @@ def ignored_chart_value(workload: Workload, target: Target) -> Iterator[Match]:
 def misshapen_chart_value(workload: Workload, target: Target) -> Iterator[Match]:
     """Report text, a list or a map in place of a constraint where the chart certainly writes it into pods.
 
-    The shape of such a value alone does not show what it is. A chart may parse text that could be a map. An empty map in place of a list
-    is reported for every chart.
+    The shape of such a value alone does not show what it is. A chart may parse text that could be a map.
     """
     assert isinstance(workload, CustomWorkload)
     holder, judged = value_at(workload, workload.pod_path), {part.path[-1] for part in workload.parts}
     if workload.known != "shape" or not isinstance(holder, dict) or not judged.issubset(POD_FIELDS):
         return  # Constraints with other names are of other pods.
-    for name in empty_fields(holder) if is_in_values(workload) else ():
-        yield empty_map(name, (*workload.pod_path, name), workload)
     names = [name for name in misshapen_fields(holder) if name not in judged]
     release = release_of(workload, target.chart_sources) if names else None
     for name in names if release is not None else ():
@@ -70,14 +67,6 @@ def misshapen_chart_value(workload: Workload, target: Target) -> Iterator[Match]
         if release is not None and release.is_verified(path[len(release.path) :]) and not _may_be_parsed(release, name, value):
             (mismatch,) = part_types()[name].mismatches(value, path)
             yield wrong_type_message(mismatch, workload)
-
-
-def empty_map(name: str, path: Path, workload: CustomWorkload) -> Match:
-    """Return the match for an empty map in place of a list."""
-    (mismatch,) = part_types()[name].mismatches({}, path)
-    match = wrong_type_message(mismatch, workload)
-    message = f"{match.message} (if the chart does not leave out empty values, the pod is rejected)"
-    return match._replace(message=message, help="Write `[]`.", severity="info", edits=replacing(path, []))
 
 
 def _may_be_parsed(release: ChartRelease, name: str, value: Any) -> bool:

@@ -15,7 +15,7 @@ from afflint.charts.pod_labels import OwnLabels
 from afflint.charts.symbols import Condition, described, holds
 from afflint.charts.values import VALUES
 from afflint.checks.admission.wrong_types import wrong_type_message
-from afflint.checks.charts import PodsOfChart, anti_affinity_without_own_pods, empty_map, spreads_without_own_pods
+from afflint.checks.charts import PodsOfChart, anti_affinity_without_own_pods, spreads_without_own_pods
 from afflint.checks.match import Match
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, Step, field_of
@@ -112,15 +112,13 @@ def ignored_chart_value(values: ValuesOfChart) -> Iterator[Match]:
 def wrong_type(values: ValuesOfChart) -> Iterator[Match]:
     """Report placement values of another type than the field of the pods into which templates write them as they are."""
     for path, value in _placement(values) if len(values.tables) == 1 else ():
-        name, whole = str(path[-1]), (*values.path, *path)
+        name, whole, pattern = str(path[-1]), (*values.path, *path), _pattern(path)
         mismatches = [*part_types()[name].mismatches(value, whole)] if name in POD_FIELDS and type(value) in (dict, list) else []
-        is_empty = mismatches and value == {} and name != "tolerations"  # `misshapen_chart_value` reports these in all values.
-        if not (value or is_empty) or not mismatches or not values.table.is_known(_pattern(path)):
-            continue
-        if reaches_pods_only(values.table, _pattern(path)):
+        if mismatches and values.table.is_known(pattern) and reaches_pods_only(values.table, pattern):
             manifest = CustomWorkload(values.document, {}, (), VALUES, Holder((*values.path, *path[:-1]), ()), "shape")
-            found = (wrong_type_message(each, manifest) for each in mismatches if each.struct is None)
-            yield from [empty_map(name, whole, manifest)] if is_empty else found
+            # Most charts leave out what is empty.
+            is_written = value or all(holds(each.condition, values.values) for each, _ in values.table.at(pattern))
+            yield from (wrong_type_message(each, manifest) for each in mismatches if each.struct is None and is_written)
 
 
 def spread_misses_itself(values: ValuesOfChart) -> Iterator[Match]:

@@ -66,7 +66,7 @@ def holders_in(
     ``path`` is the path of ``value``. Values at and below the paths of ``passing`` are known already and skipped, and so are ``status`` and
     ``metadata``. Complete objects are not searched; those in a field in which policies and templates contain objects are added to
     ``manifests``. A map with only empty fields with misspelt names is yielded without parts. ``in_values``: so are the maps in which
-    ``misshapen_fields`` and ``empty_fields`` are all that looks like a constraint.
+    ``misshapen_fields`` are all that looks like a constraint.
     """
     # A map that contains a recognised constraint is not a constraint itself.
     above = frozenset(each[:length] for each in passing for length in range(len(path), len(each)))
@@ -91,7 +91,7 @@ def holders_in(
             if not each:
                 if type(each) is not dict and type(each) is not list:
                     continue
-                has_mistake = has_mistake or meant_field(key) is not None or (in_values and key in empty_fields(here))
+                has_mistake = has_mistake or meant_field(key) is not None
                 continue
             to = (*at, key)
             if to in passing or key in ("status", "metadata"):
@@ -170,15 +170,6 @@ def _shape_in_place(key: str, value: Any, holder: dict[str, Any]) -> str | None:
 def misshapen_fields(holder: dict[str, Any]) -> list[str]:
     """Return the placement fields of a map whose value is text, or a list in place of a map, or a map in place of a list."""
     return [name for name, type_ in _POD_FIELD_TYPES if type(holder.get(name)) in {str, list, dict} - {type_} and holder[name]]
-
-
-def empty_fields(holder: dict[str, Any]) -> list[str]:
-    """Return the placement fields of a map whose value is an empty map in place of a list.
-
-    An empty list in place of a map is on purpose: unlike an empty map, it removes the default of a chart. Charts may write spread
-    constraints from a map.
-    """
-    return [name for name in ("tolerations",) if holder.get(name) == {}]
 
 
 _GO_TEXT = r"\[?map\["

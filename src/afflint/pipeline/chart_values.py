@@ -145,9 +145,10 @@ def found_in_values(
     paths = [each.path for each in sources]
     tables = ChartTables(paths)
     known = {each.folder for each in rendered}
-    given: list[Hint | Chart] = [*rendered, *(each for each in _hints_in(declaring, paths) if each.folder not in known)]
+    hints, named = _hints_in(declaring, paths)
+    given: list[Hint | Chart] = [*rendered, *(each for each in hints if each.folder not in known)]
     here = [each for each in given if os.path.isfile(os.path.join(each.folder, CHART))]
-    elsewhere = {os.path.realpath(file) for each in given if each not in here for file in _files_of(each)}
+    elsewhere = {*map(os.path.realpath, named), *(os.path.realpath(file) for each in given if each not in here for file in _files_of(each))}
     for path, values, text in _every(sources, tables, here, elsewhere):
         # What rules say about the output of a chart is more exact.
         is_rendered = any(
@@ -176,8 +177,12 @@ def _is_beside(path: str, table: ChartTable) -> bool:
     return any(fnmatch(os.path.relpath(os.path.realpath(path), table.folder), each) for each in VALUES_BESIDE)
 
 
-def _hints_in(declaring: Collection[str], paths: Sequence[str]) -> list[Hint]:
-    """Return the charts that objects of Argo CD and Flux, helmfiles and kustomizations name, with their values."""
+def _hints_in(declaring: Collection[str], paths: Sequence[str]) -> tuple[list[Hint], set[str]]:
+    """Return the charts that objects of Argo CD and Flux, helmfiles and kustomizations name, with their values.
+
+    And all files of values that these name, also for charts in other places.
+    """
+    named: set[str] = set()
     helmfiles = [each for each in paths if "helmfile" in each]
     found = _hints_of_kustomizations(paths)
     if declaring or helmfiles:
@@ -190,7 +195,8 @@ def _hints_in(declaring: Collection[str], paths: Sequence[str]) -> list[Hint]:
         declared = hints(declaring, boundary, ArgoClusters(paths))
         add_helmfiles(declared, helmfiles, boundary)
         found += [*declared.hints, *(each.hint for each in declared.remote if each.hint is not None)]
-    return found
+        named = declared.values
+    return found, named
 
 
 def _hints_of_kustomizations(paths: Sequence[str]) -> list[Hint]:
