@@ -275,8 +275,7 @@ MAY_READ = {
         '{{ include "add" (dict "o" $a "v" .Values.web) }}'
         '{{ include "add" (dict "o" $b "v" .Values.web) }}{{ toYaml $b.x.nodeSelector }}'
     ),
-    "many items": "{{ range $c := list %s `web` }}{{ $w := index $.Values $c }}{{ toYaml $w.nodeSelector }}{{ end }}"
-    % " ".join(["`a`"] * 80),
+    "many items": "{{ range $c := list " + "`a` " * 80 + "`web` }}{{ $w := index $.Values $c }}{{ toYaml $w.nodeSelector }}{{ end }}",
     "a variable of the turn before": "{{ $c := dict }}{{ range .Values.l }}{{ toYaml $c.nodeSelector }}{{ $c = $.Values.web }}{{ end }}",
     "an assignment in a loop": "{{ $l := dict }}{{ range $l = .Values }}{{ end }}{{ toYaml $l.nodeSelector }}",
     "a block": '{{ block "b" .Values.web }}{{ toYaml .nodeSelector }}{{ end }}',

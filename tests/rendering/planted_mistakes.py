@@ -1,6 +1,6 @@
-"""Source trees with one planted mistake each, written as text in the folder `planted_mistakes`.
+"""Source trees with one planted mistake each, written as text in a folder such as `planted_mistakes`.
 
-A text begins with a sentence about the tree. A line `with: NAME` adds the files of `planted_mistakes/shared/NAME.txt`, `=== PATH` begins a
+A text begins with a sentence about the tree. A line `with: NAME` adds the files of `shared/NAME.txt`, `=== PATH` begins a
 file, and a caret below a line marks the mistake in it, with its rule and with the text that corrects it, which replaces the rest of the
 line from the caret on:
 
@@ -51,21 +51,21 @@ class PlantedTree:
         return replace(self, files={**self.files, mistake.file: "\n".join(lines)})
 
 
-def names() -> list[str]:
+def names(folder: Path = FOLDER) -> list[str]:
     """The names of all trees, such as `helm/range-over-values`."""
-    found = (path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("*/*.txt"))
+    found = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/*.txt"))
     return sorted(name for name in found if not name.startswith("shared/"))
 
 
-def tree(name: str) -> PlantedTree:
+def tree(name: str, folder: Path = FOLDER) -> PlantedTree:
     """The tree of a name."""
-    text = (FOLDER / f"{name}.txt").read_text("utf-8")
+    text = (folder / f"{name}.txt").read_text("utf-8")
     head, *sections = re.split(rf"(?m)^{_FILE}", text)
     files: dict[str, str] = {}
     mistakes: list[Mistake] = []
     for line in head.splitlines():
         if line.startswith(_SHARED):
-            files |= tree(f"shared/{line.removeprefix(_SHARED)}").files
+            files |= tree(f"shared/{line.removeprefix(_SHARED)}", folder).files
     for section in sections:
         path, _, content = section.partition("\n")
         lines: list[str] = []
