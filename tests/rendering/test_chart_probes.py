@@ -578,3 +578,18 @@ def test_a_value_that_only_a_loop_reads(checking: Checking, values: str, name: s
     chart("", values, {"templates/web.yaml": ranged + lines})
     (message,) = found(checking)
     assert f"if `{name}` is set, Helm cannot render the chart: it is invalid YAML (" in message
+
+
+def test_a_chart_that_asks_for_a_kind_gets_the_answer_of_a_cluster(checking: Checking) -> None:
+    template = """\
+{{- if .Capabilities.APIVersions.Has "batch/v1/CronJob" }}
+apiVersion: batch/v1
+{{- else }}
+apiVersion: batch/v1beta1
+{{- end }}
+kind: CronJob
+metadata: {name: web}
+spec: {schedule: "0 * * * *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: web, image: web}]}}}}}
+"""
+    write({"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "values.yaml": "{}\n", "templates/web.yaml": template})
+    assert checking.report()["findings"] == []

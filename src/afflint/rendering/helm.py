@@ -255,6 +255,8 @@ class ChartRendering:
             command += [word for number, each in enumerate(chart.settings) for word in each.words(replaced.settings.get(number))]
             if self.version and KUBE_VERSION not in chart.options:  # Otherwise Helm assumes a version that is built in.
                 command += [KUBE_VERSION, f"v{self.version}.0"]
+            if not self.version or tuple(map(int, self.version.split("."))) >= _SERVED_SINCE:
+                command += ["--api-versions", _SERVED]
             return self.runner.output([*command, *(["--namespace", chart.namespace] if chart.namespace else [])], chart.folder)
 
     def first(self, folder: str) -> tuple[bytes, ChartRendering]:
@@ -275,6 +277,28 @@ class ChartRendering:
 
 
 KUBE_VERSION, NO_SCHEMA = "--kube-version", "--skip-schema-validation"
+_SERVED_SINCE, _SERVED = (
+    (1, 23),
+    ",".join(
+        f"{group}/{kind}"
+        for group, kinds in {
+            "v1": "Pod Service ConfigMap Secret ServiceAccount Namespace PersistentVolume PersistentVolumeClaim",
+            "apps/v1": "Deployment StatefulSet DaemonSet ReplicaSet",
+            "batch/v1": "Job CronJob",
+            "policy/v1": "PodDisruptionBudget",
+            "autoscaling/v1": "HorizontalPodAutoscaler",
+            "autoscaling/v2": "HorizontalPodAutoscaler",
+            "networking.k8s.io/v1": "Ingress IngressClass NetworkPolicy",
+            "rbac.authorization.k8s.io/v1": "Role RoleBinding ClusterRole ClusterRoleBinding",
+            "scheduling.k8s.io/v1": "PriorityClass",
+            "storage.k8s.io/v1": "StorageClass CSIDriver",
+            "apiextensions.k8s.io/v1": "CustomResourceDefinition",
+            "admissionregistration.k8s.io/v1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
+        }.items()
+        for kind in kinds.split()
+    ),
+)
+"""Kinds that each cluster of a version or a later one serves. Helm alone only knows their group versions, but a cluster tells it these."""
 VALUES_BESIDE = (os.path.join("ci", "*-values.yaml"), "values-*.yaml", "values.*.yaml")
 _MOST_VALUES = 3
 """The most values files of each pattern that are tried."""
