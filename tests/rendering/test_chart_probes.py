@@ -258,7 +258,9 @@ def test_the_first_line_is_indented_twice(checking: Checking) -> None:
     template = "      {{- with .Values.nodeSelector }}\n      nodeSelector:\n      {{ toYaml . | indent 8 }}\n      {{- end }}\n"
     chart(template, "nodeSelector: {}\n")
     (messages,) = found(checking)
-    assert messages.startswith(f"templates/web.yaml:{FIRST} if `nodeSelector` is set, Helm cannot render the chart: it is invalid YAML (")
+    assert messages.startswith(
+        f"templates/web.yaml:{FIRST} if `nodeSelector` has several entries, Helm cannot render the chart: it is invalid YAML ("
+    )
 
 
 def test_a_value_that_only_a_template_names(checking: Checking) -> None:
@@ -376,7 +378,8 @@ def test_a_value_behind_the_indentation_of_the_template(checking: Checking, name
         f"{name}: {'{}' if name in ('affinity', 'nodeSelector') else '[]'}\n",
     )
     (message,) = found(checking)
-    assert f"if `{name}` is set, Helm cannot render the chart: it is invalid YAML (" in message
+    state = "is set" if name in ("tolerations", "topologySpreadConstraints") else "has several entries"
+    assert f"if `{name}` {state}, Helm cannot render the chart: it is invalid YAML (" in message
 
 
 def test_values_without_quotes(checking: Checking) -> None:
@@ -534,7 +537,7 @@ def test_a_switch_in_the_pod_spec(checking: Checking) -> None:
     lines = "      {{- if .Values.dedicated }}\n      nodeSelector:\n      {{ toYaml .Values.nodeSelector | indent 8 }}\n      {{- end }}\n"
     chart(lines, "dedicated: false\nnodeSelector: {}\n")
     (message,) = found(checking)
-    assert "if `nodeSelector` is set and `dedicated` is `true`, Helm cannot render the chart: it is invalid YAML (" in message
+    assert "if `nodeSelector` has several entries and `dedicated` is `true`, Helm cannot render the chart: it is invalid YAML (" in message
 
 
 def test_two_switches_that_exclude_each_other(checking: Checking) -> None:
@@ -561,7 +564,7 @@ def test_a_value_that_only_templates_read(checking: Checking, read: str) -> None
     chart(f"      {read}\n      nodeSelector:\n      {{{{ toYaml . | indent 8 }}}}\n{ends}", "web: {deployment: {}}\n")
     write({"chart/templates/_helpers.tpl": "{{- define `web.values` }}{{ toYaml .Values.web.deployment }}{{ end }}\n"})
     (message,) = found(checking)
-    assert "if `web.deployment.nodeSelector` is set, Helm cannot render the chart: it is invalid YAML (" in message
+    assert "if `web.deployment.nodeSelector` has several entries, Helm cannot render the chart: it is invalid YAML (" in message
 
 
 @pytest.mark.parametrize(
@@ -577,7 +580,8 @@ def test_a_value_that_only_a_loop_reads(checking: Checking, values: str, name: s
     lines = "      {{- with .nodeSelector }}\n      nodeSelector:\n      {{ toYaml . | indent 8 }}\n      {{- end }}\n{{- end }}\n"
     chart("", values, {"templates/web.yaml": ranged + lines})
     (message,) = found(checking)
-    assert f"if `{name}` is set, Helm cannot render the chart: it is invalid YAML (" in message
+    state = "is set" if name in ("tolerations", "topologySpreadConstraints") else "has several entries"
+    assert f"if `{name}` {state}, Helm cannot render the chart: it is invalid YAML (" in message
 
 
 def test_a_chart_that_asks_for_a_kind_gets_the_answer_of_a_cluster(checking: Checking) -> None:
@@ -593,3 +597,9 @@ spec: {schedule: "0 * * * *", jobTemplate: {spec: {template: {spec: {restartPoli
 """
     write({"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "values.yaml": "{}\n", "templates/web.yaml": template})
     assert checking.report()["findings"] == []
+
+
+def test_a_chart_at_the_top_of_a_worktree_is_rendered(checking: Checking) -> None:
+    """There `.git` is a file."""
+    write({".git": "gitdir: /nowhere\n", "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "templates/web.yaml": "{}\n"})
+    assert checking.report()["summary"]["rendered"]["failed"] == []

@@ -227,10 +227,10 @@ def _name(probe: Probe) -> str:
     return quoted(probe.field)
 
 
-def _message(probe: Probe, baseline: ChartBaseline, words: str) -> str:
+def _message(probe: Probe, baseline: ChartBaseline, words: str, state: str = "is set") -> str:
     condition = baseline.condition_for(probe)
     condition = f" and {condition}" if condition else ""
-    return f"if {_name(probe)} is set{condition}, {words}"
+    return f"if {_name(probe)} {state}{condition}, {words}"
 
 
 def _words(mismatch: Mismatch, manifest: Manifest) -> str:
@@ -254,8 +254,13 @@ def _broken(broken: BrokenProbe) -> Iterator[ChartMatch]:
     if REJECTED in broken.reason:
         return
     if (is_own and TEXT_EXPECTED.search(broken.reason)) or _FAULTS.search(broken.reason):
-        message = _message(broken.probe, broken.baseline, f"Helm cannot render the chart: {_error(broken.reason)}")
+        # A single entry may be on the line of its key.
+        state = "has several entries" if broken.probe.rendered_as in _MAPS and "YAML parse error" in broken.reason else "is set"
+        message = _message(broken.probe, broken.baseline, f"Helm cannot render the chart: {_error(broken.reason)}", state)
         yield ChartMatch(broken.probe, message, reason=broken.reason)
+
+
+_MAPS = ("affinity", "nodeSelector")
 
 
 def _error(reason: str) -> str:

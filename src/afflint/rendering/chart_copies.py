@@ -26,7 +26,7 @@ _MOST_CHARTS = 300
 """The most charts for one: each of ten dependencies of ten dependencies is another one."""
 _SIZE_PER_FILE = 1 << 10
 """Bytes that each copied file adds to its size."""
-_SKIPPED_FOLDERS = (".git", "node_modules")
+_SKIPPED = (".git", "node_modules")  # In a worktree of Git `.git` is a file.
 _SUBCHARTS = "charts"
 _DEEPEST = 8
 
@@ -66,7 +66,7 @@ class ChartCopier:
         in_subcharts = os.path.basename(folder) == _SUBCHARTS
         for name in sorted(os.listdir(folder)):
             path = os.path.join(folder, name)
-            if not self._is_copied(folder, name):
+            if name in _SKIPPED or not self._is_copied(folder, name):
                 continue
             target = f"{above}/{name}"
             if os.path.isdir(path):
@@ -90,7 +90,7 @@ class ChartCopier:
         if os.path.isdir(path):
             linked = os.path.islink(path)
             chained = linked and os.path.realpath(folder) != os.path.abspath(folder)
-            return name not in _SKIPPED_FOLDERS and not chained and (not linked or os.path.isfile(os.path.join(path, CHART)))
+            return not chained and (not linked or os.path.isfile(os.path.join(path, CHART)))
         size = os.path.getsize(path) if os.path.isfile(path) else self._remaining + 1
         if size <= self._remaining:
             self._remaining -= size + _SIZE_PER_FILE
