@@ -298,7 +298,7 @@ _SERVED_SINCE, _SERVED = (
         for kind in kinds.split()
     ),
 )
-"""Kinds that each cluster of a version or a later one serves. Helm alone only knows their group versions, but a cluster tells it these."""
+"""Kinds that each cluster of a version or a later one serves. Helm alone knows only their group versions."""
 VALUES_BESIDE = (os.path.join("ci", "*-values.yaml"), "values-*.yaml", "values.*.yaml")
 _MOST_VALUES = 3
 """The most values files of each pattern that are tried."""
