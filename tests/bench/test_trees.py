@@ -13,13 +13,13 @@ from bench.yaml_text import yaml_text
 from click.testing import CliRunner
 
 from afflint.cli.click_app import cli
-from afflint.inventory.node_files import read_nodes
 from afflint.kube.constraints import constraints_of
 from afflint.kube.kinds import KINDS, PLACEMENT_FIELDS
 from afflint.manifests.manifest import Workload
 from afflint.manifests.reader import manifests_in
 from afflint.yaml.documents import read
 from bench import trees
+from node_text import read_nodes
 
 FILES = 400
 

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint.findings.finding import SEVERITIES, Finding
-from afflint.inventory.node_files import NodeFileError, read_nodes
+from afflint.inventory.node_files import NodeFileError
 from linting import findings_of, settings_of
+from node_text import read_nodes
 
 KEYS = [
     "kubernetes.io/hostname",

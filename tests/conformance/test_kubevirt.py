@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from afflint.controllers.launcher_pod import migration_target_pod
+from afflint.controllers.launcher_pod import target_labels
+from afflint.kube.added_labels import CREATED_BY
 from afflint.placement import InventoryError, launcher_pod, live_migratable
 from exactness import counted
 from shared_material import cases
@@ -30,6 +31,25 @@ def rendered(case: Case) -> dict[str, Any]:
     source = next(node["metadata"]["labels"] for node in case["nodes"] if node["metadata"]["name"] == migration["source_node"])
     absent = str(pod["spec"].get("affinity"))
     return migration_target_pod(pod, source, host_model="obsolete-host-model" in absent, added=migration.get("added_node_selector"))
+
+
+def migration_target_pod(pod: dict[str, Any], source: dict[str, str], *, host_model: bool, added: dict[str, str] | None) -> dict[str, Any]:
+    """The target pod of a migration, from the launcher pod and the labels of the source node.
+
+    ``host_model`` if the VM has the CPU model of its node; ``added`` is the ``addedNodeSelector`` of the migration.
+    """
+    spec = pod["spec"]
+    wanted = dict.fromkeys(target_labels(spec["nodeSelector"], source, host_model=host_model), "true")
+    affinity = spec.get("affinity") or {}
+    apart = affinity.get("podAntiAffinity") or {}
+    field = "requiredDuringSchedulingIgnoredDuringExecution"
+    identity = {"matchLabels": {CREATED_BY: pod["metadata"]["labels"][CREATED_BY]}}
+    terms = [*apart.get(field, ()), {"labelSelector": identity, "topologyKey": "kubernetes.io/hostname"}]
+    changed = {
+        "nodeSelector": {**(added or {}), **spec["nodeSelector"], **wanted},
+        "affinity": {**affinity, "podAntiAffinity": {**apart, field: terms}},
+    }
+    return {**pod, "spec": {**spec, **changed}}
 
 
 def answer(pod: dict[str, Any]) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from afflint.inventory.node_files import NodeFileError, nodes_of, read_nodes, with_kubelet_labels
+from afflint.inventory.node_files import NodeFileError, nodes_of, with_kubelet_labels
 from afflint.kube.taints import Taint
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.run import run
 from afflint.scheduler.nodes import Node
 from afflint.source.sources import Source
+from node_text import read_nodes
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "w1", "labels": {"zone": "a"}}, "spec": {"unschedulable": True}}
 

@@ -6,7 +6,6 @@ from afflint.checks.cluster_view import ClusterView
 from afflint.checks.topology import KnownTopology
 from afflint.findings.finding import NO_OBJECT, Site
 from afflint.index.facts import Pods
-from afflint.inventory.node_files import read_nodes
 from afflint.kube.selectors import Requirement
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import default_settings
@@ -14,6 +13,7 @@ from afflint.pipeline.run import reduce_run
 from afflint.pools.pool import Label, Pool
 from afflint.source.sources import Source
 from cluster_objects import HOST, ZONE
+from node_text import read_nodes
 from on_nodes import apart, workload
 
 RACK, HALL = "example.com/rack", "example.com/hall"

@@ -6,7 +6,6 @@ import textwrap
 from afflint.checks.cluster_view import ClusterView, keeps_apart
 from afflint.findings.finding import NO_OBJECT, Site
 from afflint.inventory.node_classes import classes_of
-from afflint.inventory.node_files import read_nodes
 from afflint.kube.selectors import Requirement, Selector
 from afflint.kube.taints import COMPARISON_GATE
 from afflint.pipeline.files import Files
@@ -16,6 +15,7 @@ from afflint.pools.pool import Label, Pool
 from afflint.source.sources import Source
 from cluster_objects import HOST, REQUIRED, ZONE
 from linting import messages_of
+from node_text import read_nodes
 from on_nodes import POOL, apart, spread, workload
 
 NODES = f"""\

@@ -28,7 +28,7 @@ from afflint.controllers.launcher_overhead import console_log_container, memory_
 from afflint.controllers.launcher_resources import compute_resources, parse_millis
 from afflint.controllers.pod_labels import fill_labels
 from afflint.controllers.virtual_machine import apply_defaults, apply_specs, claim_name
-from afflint.kube.added_labels import CREATED_BY, VIRT_LAUNCHER
+from afflint.kube.added_labels import VIRT_LAUNCHER
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.decoding import InventoryError
 from afflint.kube.node_labels import HOSTNAME
@@ -357,18 +357,3 @@ def target_labels(own: Iterable[str], source: Mapping[str, str], *, host_model: 
             yield from [f"{CPU_FEATURE}{key.removeprefix(_HOST_MODEL_FEATURE)}" for key in source if key.startswith(_HOST_MODEL_FEATURE)]
     if not any(key.startswith(CPU_VENDOR) for key in own):
         yield from [key for key, value in source.items() if key.startswith(CPU_VENDOR) and value == "true"]
-
-
-def migration_target_pod(
-    pod: Mapping[str, Any], source: Mapping[str, str], *, host_model: bool, added: Mapping[str, str] | None = None
-) -> Object:
-    """Return the target pod of a migration, from the launcher pod and the labels of the source node.
-
-    ``host_model`` if the VM has the CPU model of its node; ``added`` is the ``addedNodeSelector`` of the migration.
-    """
-    metadata, spec = metadata_of(pod), map_at(pod, "spec")
-    selector = {**(added or {}), **map_at(spec, "nodeSelector")}
-    selector.update(dict.fromkeys(target_labels(map_at(spec, "nodeSelector"), source, host_model=host_model), "true"))
-    identity = {"matchLabels": {CREATED_BY: text_at(metadata, "labels", CREATED_BY)}}
-    affinity = _with_items(map_at(spec, "affinity"), "podAntiAffinity", REQUIRED, [{"labelSelector": identity, "topologyKey": HOSTNAME}])
-    return {**pod, "spec": {**spec, "nodeSelector": selector, "affinity": affinity}}

@@ -121,17 +121,8 @@ def documents_of(name: str, data: bytes, kinds: Collection[str] = NAMES) -> Iter
         yield document
 
 
-def read_nodes(name: str, data: bytes, files: dict[str, str] | None = None, *, resources: bool = False) -> list[NodeFact]:
-    """Return the nodes in the bytes of one file; their sites do not name the file yet.
-
-    ``files`` maps nodes read before to their files, and is updated.
-
-    Raises NodeFileError if the file has no nodes, an invalid node, or a duplicate one.
-    """
-    return _read_nodes(name, tuple(documents_of(name, data)), {} if files is None else files, resources=resources)
-
-
 def _read_nodes(name: str, parsed: Sequence[Document], files: dict[str, str], *, resources: bool) -> list[NodeFact]:
+    """Return the nodes in a file, and add them to ``files``, the files of all nodes. Raises NodeFileError for none, and for duplicates."""
     found: list[NodeFact] = []
     for document in parsed:
         for node in _nodes_in(document, name, resources=resources):
