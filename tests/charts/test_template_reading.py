@@ -340,3 +340,18 @@ def test_charts_that_depend_on_each_other_have_a_limit(tmp_path: Path) -> None:
         write({f"c{number}/Chart.yaml": chart, f"c{number}/templates/a.yaml": POD}, tmp_path)
     files = files_of_chart(str(tmp_path / "c0"), lambda folder, each: str(Path(folder).parent / each["name"]))
     assert not ChartTable(parts_of_chart(files)).is_known(("x",))
+
+
+@pytest.mark.parametrize(
+    ("action", "may_be_values"),
+    [
+        ('{{ .Files.Get "config/web.ini" }}', False),
+        ('{{ .Files.Get "values/grafana.yaml" }}', True),
+        ('{{ .Files.Get (printf "%s-values.yaml" .Values.x) }}', True),
+        ('{{ (.Files.Glob "files/*").AsConfig }}', True),
+        ('{{ (.Files.Glob "dashboards/*.json").AsConfig }}', False),
+        ("{{ .Values.x }}", False),
+    ],
+)
+def test_files_of_a_chart_that_may_be_values_of_others(tmp_path: Path, action: str, may_be_values: bool) -> None:
+    assert table(tmp_path, {"templates/web.yaml": f"a: {action}\n"}).reads_files is may_be_values

@@ -17,6 +17,9 @@ from afflint.yaml.template_actions import actions_in, word_of
 
 _CHAIN = re.compile(r"\.Values((?:\.\w+)+)")
 _INDIRECT = re.compile(r"\bValues\b")
+_OF_FILES = re.compile(r"\.Files\.\w+([^\n]*)")
+_PLAIN_FILE = re.compile(r'^\s*"(?!values)[^"]*\.(?!ya?ml")\w+"')
+"""The name of a file with another ending than that of YAML."""
 _SWITCH = re.compile(r"(?i)\.\w*(?:affinity|tolerations?|node_?selector|spread)\w*(?:\.\w|(?:enabled|type|preset)\b)")
 
 
@@ -86,7 +89,8 @@ class ChartTable:
     @cached_property
     def reads_files(self) -> bool:
         """Whether a template may read other files of the chart, such as the values of other charts."""
-        return any(".Files." in text for part in self.chart.parts for text in part.files.values())
+        texts = [text for part in self.chart.parts for text in part.files.values() if ".Files." in text]
+        return any(_PLAIN_FILE.search(match[1]) is None for text in texts for match in _OF_FILES.finditer(text))
 
     def prefixes_of(self, name: str) -> list[Path]:
         """Return the paths of the values of the dependencies with a name."""
