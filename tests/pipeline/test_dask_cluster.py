@@ -114,6 +114,11 @@ class DaskCluster:
             time.sleep(0.05)
         raise AssertionError("nothing happened for five minutes")
 
+    def joined(self, count: int) -> None:
+        """Wait until the scheduler knows some workers: it gives those that come late nothing while others are busy with everything."""
+        waiting = f"from distributed import Client\nwith Client({self.tcp!r}) as client: client.wait_for_workers({count}, timeout=300)"
+        subprocess.run([sys.executable, "-c", waiting], cwd=self._folder, env=self._environment, check=True, capture_output=True)
+
     def begun(self, worker: subprocess.Popen[bytes]) -> None:
         """Wait until a slow worker has looked into a file."""
         self._wait_for((self._folder / f"begun-{worker.pid}").exists)
@@ -176,6 +181,7 @@ def test_the_report_is_that_of_a_run_here(fleet: Path, cluster: DaskCluster) -> 
 def test_a_worker_that_is_killed_loses_nothing(fleet: Path, cluster: DaskCluster) -> None:
     assert fleet.is_dir()
     first, second = cluster.worker(SLOW), cluster.worker(SLOW)
+    cluster.joined(2)
     run = check("--executor", cluster.url)
     cluster.begun(first)
     cluster.begun(second)
