@@ -104,9 +104,10 @@ def test_the_name_of_a_release_is_never_taken_for_an_option(manifest: str, name:
     (tmp_path / "chart" / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.0.0\n")
     (tmp_path / "web.yaml").write_text(manifest.replace("RELEASE", json.dumps(name)))
     (build,) = render_roots([str(tmp_path / "web.yaml"), str(tmp_path / "chart" / "Chart.yaml")], RenderOptions(("helm",))).builds
-    *words, copy = build.output.decode().splitlines()
-    assert words == ["# template", "# release"]
+    template, release, copy, option, served = build.output.decode().splitlines()
+    assert (template, release, option) == ("# template", "# release", "# --api-versions")
     assert copy.endswith("/chart")
+    assert "batch/v1/CronJob" in served
 
 
 @pytest.mark.usefixtures("programs")
