@@ -80,7 +80,7 @@ def files_of_chart(folder: str, locate: Locate = lambda *_: None, depth: int = 0
 
     found.more = text_of
     budget = _ReadLimit()
-    for name in (CHART, VALUES, _REQUIREMENTS, *_names_below(real, _TEMPLATES, budget)):
+    for name in (CHART, VALUES, _REQUIREMENTS, *_names_below(real, _TEMPLATES, top, budget)):
         text = text_of(name) if budget.left > 0 else None
         if text is not None:
             budget.left -= len(text)
@@ -102,10 +102,9 @@ class _ReadLimit:
     files: int = _MOST_FILES
 
 
-def _names_below(folder: str, name: str, budget: _ReadLimit) -> Iterator[str]:
-    """Yield the names of the files in a folder of a chart."""
+def _names_below(folder: str, name: str, top: str, budget: _ReadLimit) -> Iterator[str]:
+    """Yield the names of the files in a folder of a chart. Links are followed, but not out of ``top``."""
     seen: set[str] = set()
-    top = extent_of(folder)
     for here, folders, names in os.walk(os.path.join(folder, name), followlinks=True):
         real = os.path.realpath(here)
         if real in seen or not is_inside(real, top):
@@ -207,10 +206,11 @@ def _add_parts(found: ChartParts, files: ChartFiles, prefix: Path, base: str, us
     templates = {f"{base}{name}": text for name, text in files.texts.items() if name.startswith(f"{_TEMPLATES}/")}
     part = ChartPart(text_at(data, "name"), prefix, templates, base, data.get("type") == "library", _lookup(files), used)
     found.parts.append(part)
-    if not files.is_whole or len(found.parts) > _MOST_PARTS:
-        found.missing.append(())
-        if len(found.parts) > _MOST_PARTS:
-            return
+    is_cut = len(found.parts) > _MOST_PARTS
+    if is_cut or not files.is_whole:
+        found.missing.append(())  # Anything may be read.
+    if is_cut:
+        return
     found.defaults = _with_defaults(found.defaults, prefix, files.data(VALUES))
     declared = files.dependencies()
     known = {key: inner for key, inner in files.charts.items() if len(prefix) < _DEEPEST}
@@ -218,11 +218,9 @@ def _add_parts(found: ChartParts, files: ChartFiles, prefix: Path, base: str, us
     for each in declared:
         name, alias = text_at(each, "name"), text_at(each, "alias") or text_at(each, "name")
         matching = _chosen(each, [key for key, own in names.items() if own == name], known)
-        if "import-values" in each:  # The chart may read values of the dependency at other paths.
+        if matching is None or "import-values" in each:  # The chart may read imported values at other paths.
             found.missing.append((*prefix, alias))
-        if matching is None:
-            found.missing.append((*prefix, alias))
-        else:
+        if matching is not None:
             switches: list[Path] = [(*prefix, *path.strip().split(".")) for path in text_at(each, "condition").split(",") if path.strip()]
             found.conditions += switches
             condition = both_of(used, any_of(both_of(("key", path), ("set", path)) for path in switches)) if switches else used

@@ -191,26 +191,39 @@ def copied(atom: Atom, kept: dict[int, MapSymbol] | None = None, *, root: bool =
     return copies[id(atom)]
 
 
-def paths_of(atom: Atom) -> Iterator[Path]:
-    """Yield the paths of the values that an atom depends on. What several maps share is followed once."""
-    waiting: list[Atom] = [atom]
+def inside(atom: Atom) -> Iterator[Atom | OutputPiece]:
+    """Yield an atom and everything in it: maps, lists, and the pieces of texts. What several of these share is yielded once."""
+    waiting: list[Any] = [atom]
     seen: set[int] = set()
     while waiting:
         each = waiting.pop()
-        if isinstance(each, (Ref, KeyOf)):
-            yield each.path
-        elif isinstance(each, Truth):
-            yield from paths_in(each.condition)
-        elif id(each) in seen or isinstance(each, Literal):
+        if id(each) in seen:
             continue
-        elif isinstance(each, Derived):
-            yield from each.paths
-        elif isinstance(each, Output):
-            waiting += [hole.value for hole in holes_in(each.pieces)][::-1]
-        else:
+        seen.add(id(each))
+        if isinstance(each, tuple):
+            waiting += each[::-1]
+            continue
+        yield each
+        if isinstance(each, (Output, Indented)):
+            waiting.append(each.pieces)
+        elif isinstance(each, Alternatives):
+            waiting += [pieces for _, pieces in each.branches][::-1]
+        elif isinstance(each, Hole):
+            waiting.append(each.value)
+        elif isinstance(each, (MapSymbol, ListSymbol)):
             inner = [*each.entries.values(), symbol(*each.rest)] if isinstance(each, MapSymbol) else each.items
             waiting += [below for value in inner for _, below in value][::-1]
-        seen.add(id(each))
+
+
+def paths_of(atom: Atom) -> Iterator[Path]:
+    """Yield the paths of the values that an atom depends on."""
+    for each in inside(atom) if isinstance(atom, (Output, MapSymbol, ListSymbol)) else (atom,):
+        if isinstance(each, (Ref, KeyOf)):
+            yield each.path
+        elif isinstance(each, Derived):
+            yield from each.paths
+        elif isinstance(each, Truth):
+            yield from paths_in(each.condition)
 
 
 # Conditions.

@@ -7,10 +7,10 @@ loop once. What cannot be followed depends on all values that it gets. After tex
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import islice, product
 from math import prod
 
@@ -37,6 +37,7 @@ from afflint.charts.symbols import (
     any_of,
     both_of,
     copied,
+    inside,
     literal_text,
     negated,
     one_of,
@@ -312,7 +313,7 @@ class TemplateReader:
                 for name in changed:
                     scope[name][0] = one_of((UNKNOWN, before[name]), (UNKNOWN, scope[name][0]))
                 found += self._turn(action, body, each, given, scope)
-        ends = any(isinstance(each, Statement) and each.text.strip("{}- \t\n") in ("break", "continue") for each in _flat(body))
+        ends = any(isinstance(each, Statement) and each.word in ("break", "continue") for each in _flat(body))
         return (Alternatives(((UNKNOWN, tuple(found)),)),) if ends else tuple(found)
 
     def _turn(
@@ -561,8 +562,9 @@ class TemplateReader:
         """Return a text with further spaces at the beginning of its lines."""
         width = _literal(arguments[0])
         pieces = self._printed(arguments[-1])
-        is_usual = type(width) is int and 0 <= width <= _WIDEST
-        return symbol(Output((Indented(int(str(width)), pieces, on_new_line),) if is_usual else pieces))
+        if type(width) is int and 0 <= width <= _WIDEST:
+            pieces = (Indented(width, pieces, on_new_line),)
+        return symbol(Output(pieces))
 
     def default(self, arguments: list[Symbol]) -> Symbol:
         """Return the second argument, or the first one if that is empty."""
@@ -715,7 +717,7 @@ class TemplateReader:
         are_literal = all(isinstance(atom, Literal) for each in arguments for _, atom in each)
         if are_literal and prod(map(len, arguments)) in range(2, _MOST_CHOICES):
             chosen = [[*zip(*each, strict=True)] for each in product(*arguments)]
-            return one_of(*((_all_of(conditions), self.printed_together([*map(symbol, atoms)])) for conditions, atoms in chosen))
+            return one_of(*((reduce(both_of, conditions), self.printed_together([*map(symbol, atoms)])) for conditions, atoms in chosen))
         texts = [text for each in arguments if type(text := _literal(each)) is str]
         is_short = len(texts) == len(arguments) and sum(map(len, texts)) < LONGEST_VALUE
         return symbol(Literal("".join(texts))) if is_short else self.text_of_several(arguments)
@@ -794,13 +796,6 @@ _FUNCTIONS: Mapping[str, _Function] = {
 }
 
 
-def _all_of(conditions: Iterable[Condition]) -> Condition:
-    found: Condition = TRUE
-    for each in conditions:
-        found = both_of(found, each)
-    return found
-
-
 def _joined(lists: Sequence[Symbol]) -> Symbol:
     """Return the items of several lists as one; all alternatives, if one of these is not known."""
     atoms = [atom for each in lists for _, atom in each]
@@ -825,26 +820,8 @@ def _around_gaps(atom: Atom) -> str | None:
 
 def _has_actions(atom: Atom) -> bool:
     """Return whether a text of the templates, also in a map or list, has actions itself."""
-    waiting: list[Atom | OutputPiece] = [atom]
-    seen: set[int] = set()
-    while waiting:
-        each = waiting.pop()
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        if isinstance(each, PlainPiece) or (isinstance(each, Literal) and type(each.value) is str):
-            if "{{" in str(each.text if isinstance(each, PlainPiece) else each.value):
-                return True
-        elif isinstance(each, (Output, Indented)):
-            waiting += each.pieces
-        elif isinstance(each, Alternatives):
-            waiting += [piece for _, pieces in each.branches for piece in pieces]
-        elif isinstance(each, Hole):
-            waiting.append(each.value)
-        elif isinstance(each, (MapSymbol, ListSymbol)):
-            inner = [*each.entries.values(), symbol(*each.rest)] if isinstance(each, MapSymbol) else each.items
-            waiting += [below for value in inner for _, below in value]
-    return False
+    texts = (each.text if isinstance(each, PlainPiece) else each.value for each in inside(atom) if isinstance(each, (PlainPiece, Literal)))
+    return any("{{" in each for each in texts if type(each) is str)
 
 
 def _flat(body: Sequence[Piece]) -> Iterator[Piece]:

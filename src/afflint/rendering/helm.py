@@ -277,28 +277,26 @@ class ChartRendering:
 
 
 KUBE_VERSION, NO_SCHEMA = "--kube-version", "--skip-schema-validation"
-_SERVED_SINCE, _SERVED = (
-    (1, 23),
-    ",".join(
-        f"{group}/{kind}"
-        for group, kinds in {
-            "v1": "Pod Service ConfigMap Secret ServiceAccount Namespace PersistentVolume PersistentVolumeClaim",
-            "apps/v1": "Deployment StatefulSet DaemonSet ReplicaSet",
-            "batch/v1": "Job CronJob",
-            "policy/v1": "PodDisruptionBudget",
-            "autoscaling/v1": "HorizontalPodAutoscaler",
-            "autoscaling/v2": "HorizontalPodAutoscaler",
-            "networking.k8s.io/v1": "Ingress IngressClass NetworkPolicy",
-            "rbac.authorization.k8s.io/v1": "Role RoleBinding ClusterRole ClusterRoleBinding",
-            "scheduling.k8s.io/v1": "PriorityClass",
-            "storage.k8s.io/v1": "StorageClass CSIDriver",
-            "apiextensions.k8s.io/v1": "CustomResourceDefinition",
-            "admissionregistration.k8s.io/v1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
-        }.items()
-        for kind in kinds.split()
-    ),
+_SERVED = ",".join(
+    f"{group}/{kind}"
+    for group, kinds in {
+        "v1": "Pod Service ConfigMap Secret ServiceAccount Namespace PersistentVolume PersistentVolumeClaim",
+        "apps/v1": "Deployment StatefulSet DaemonSet ReplicaSet",
+        "batch/v1": "Job CronJob",
+        "policy/v1": "PodDisruptionBudget",
+        "autoscaling/v1": "HorizontalPodAutoscaler",
+        "autoscaling/v2": "HorizontalPodAutoscaler",
+        "networking.k8s.io/v1": "Ingress IngressClass NetworkPolicy",
+        "rbac.authorization.k8s.io/v1": "Role RoleBinding ClusterRole ClusterRoleBinding",
+        "scheduling.k8s.io/v1": "PriorityClass",
+        "storage.k8s.io/v1": "StorageClass CSIDriver",
+        "apiextensions.k8s.io/v1": "CustomResourceDefinition",
+        "admissionregistration.k8s.io/v1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
+    }.items()
+    for kind in kinds.split()
 )
-"""Kinds that each cluster of a version or a later one serves. Helm alone knows only their group versions."""
+"""The kinds that every cluster serves, from a version on. Helm alone knows only their group versions."""
+_SERVED_SINCE = (1, 23)
 VALUES_BESIDE = (os.path.join("ci", "*-values.yaml"), "values-*.yaml", "values.*.yaml")
 _MOST_VALUES = 3
 """The most values files of each pattern that are tried."""
