@@ -54,6 +54,43 @@ def test_a_value_that_no_template_reads() -> None:
     assert found({"chart/values-prod.yaml": "api:\n  affinity: {}\n"}) == []
 
 
+READS_TOLERATIONS = "      tolerations: {{- toYaml .Values.tolerations | nindent 8 }}\n      containers: [{name: web, image: web}]\n"
+HOOK = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: migrate
+  annotations: {{ANNOTATIONS}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: migrate, image: web}]
+"""
+
+
+def of_hook(when: str, extra: str = "", template: str = READS_TOLERATIONS) -> list[str]:
+    """What a run says about a chart with a hook that runs at this time."""
+    job = HOOK.replace("{{ANNOTATIONS}}", f'\n    "helm.sh/hook": {when}') + extra
+    return found({"chart/values.yaml": "tolerations: []\n", "chart/templates/job.yaml": job}, template)
+
+
+def test_a_hook_that_does_not_get_the_tolerations_of_the_other_pods() -> None:
+    assert of_hook("pre-install,pre-upgrade") == [
+        "chart/values.yaml:1:1 the hook Job in `templates/job.yaml` does not get `tolerations`: it stays Pending if all nodes have taints"
+    ]
+    assert of_hook("test") == []
+    assert of_hook("pre-install", "      tolerations: [{operator: Exists}]\n") == []
+    assert of_hook("pre-install", "      {{- toYaml .Values.podSpec | nindent 6 }}\n") == []
+    assert of_hook("pre-install", '      {{- .Files.Get "placement.yaml" | nindent 6 }}\n') == []
+
+
+def test_a_hook_in_a_chart_whose_tolerations_no_other_pod_gets() -> None:
+    assert of_hook("pre-install", template="      containers: [{name: web, image: web}]\n") == [
+        "chart/values.yaml:1:1 no template of the chart reads `tolerations`: it has no effect"
+    ]
+
+
 def test_a_value_that_the_chart_declares() -> None:
     assert found({"chart/values.yaml": "api:\n  affinity: {}\n  tolerations: []\n"}) == [
         "chart/values.yaml:3:3 no template of the chart reads `api.tolerations`: it has no effect"

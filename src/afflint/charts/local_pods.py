@@ -10,7 +10,7 @@ from afflint.charts.pod_labels import OwnLabels
 from afflint.charts.symbols import Alternatives, Hole, Indented, MapSymbol, OutputPiece, PlainPiece, Ref, Truth, holds, is_unknown
 from afflint.charts.template_layout import ObjectText
 from afflint.charts.template_reader import RELEASE_NAME
-from afflint.findings.paths import Path
+from afflint.findings.paths import Path, Step
 from afflint.kube.kinds import EACH, KINDS
 from afflint.kube.shapes import POD_FIELDS
 from afflint.yaml.document import value_at_path
@@ -40,6 +40,28 @@ def reaches_pods_only(table: ChartTable, path: Path) -> bool:
     whole = [each for each in landings if _pod_reached(each.value, each.field, each.kinds, path) is not None]
     is_plain = all(each.form == "yaml" and not each.is_part and not is_unknown(each.condition) for each in landings)
     return bool(landings) and whole == landings and is_plain and not any(table.below(path))
+
+
+def hooks_without(table: ChartTable, path: Path) -> list[str]:
+    """Return the templates of Jobs that are hooks of Helm and never get the field that the value at a path becomes in other pods.
+
+    Those that the chart itself has, not its dependencies. Tests are none of them.
+    """
+    objects = [each for each in table.objects if each.file in table.chart.parts[0].files]
+    others = [each for each in objects if not each.hook]
+    if not any(_pod_reached(landing.value, landing.field, landing.kinds, path) is not None for each in others for landing in each.landings):
+        return []
+    hooks = [each for each in objects if each.kinds == {"Job"} and each.hook and "test" not in each.hook]
+    return [*dict.fromkeys(each.file for each in hooks if not _may_have(each, path[-1]))]
+
+
+def _may_have(written: ObjectText, name: Step) -> bool:
+    """Return whether the pod of a Job has a field, or may have it by what a template writes around it."""
+    around = [None, *(_POD[:length] for length in range(len(_POD) + 1))]
+    return not written.keys.isdisjoint([(EACH,), (*_POD, name)]) or any(each.field in around for each in written.landings)
+
+
+_POD = ("spec", "template", "spec")
 
 
 def _pod_reached(value: object, field: Path | None, kinds: frozenset[str], path: Path) -> Path | None:

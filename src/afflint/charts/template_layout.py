@@ -33,6 +33,7 @@ from afflint.kube.kinds import EACH
 _GAP = "\ue000"
 _KEY = re.compile(rf"(\"[^\"]*\"|'[^']*'|[^\s#:\"'\[\]{{}},&*!|>%@][^#:]*?|[^\s#\"']*{_GAP}[^#\"']*?)\s*:(?=\s|$)")
 _BLOCK_SCALAR = re.compile(r"[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
+_HOOK = ("metadata", "annotations", "helm.sh/hook")
 _LIST_FIELDS = ("tolerations", "topologySpreadConstraints")
 
 
@@ -68,9 +69,15 @@ class WrittenLabel:
 
 @dataclass
 class ObjectText:
-    """An object of the output: its kinds, empty if they are not known, the gaps in it, and its labels."""
+    """An object of the output: the template, its kinds, empty if they are not known, the gaps in it, and its labels.
 
+    ``keys``: the paths of its keys; one that is not known is EACH. ``hook``: when Helm runs it, "" if it is not a hook.
+    """
+
+    file: str = ""
+    hook: str = ""
     kinds: set[str] = field(default_factory=set)
+    keys: set[Path] = field(default_factory=set)
     found: dict[Landing, list[Condition]] = field(default_factory=dict)
     labels: list[WrittenLabel] = field(default_factory=list)
 
@@ -118,7 +125,7 @@ def objects_in(files: Iterable[WrittenFile]) -> list[ObjectText]:
         layout = _Layout(left)
         layout.write(each.pieces, TRUE, 0)
         layout.end_line()
-        found += layout.objects
+        found += [replace(written, file=each.file) for written in layout.objects]
         left = layout.left
     return found
 
@@ -202,6 +209,8 @@ class _Layout:
             return
         if bare != _GAP or next(paths_of(state.gaps[0].hole.value), None) is not None:  # Otherwise it may be empty.
             self._entry(line, column)
+        else:
+            self.objects[-1].keys.add((EACH,))
 
     def _entry(self, line: str, column: int) -> None:
         """Read a line with items, a key and a value."""
@@ -227,6 +236,9 @@ class _Layout:
             value = rest
         self._state = replace(state, stack=tuple(stack), line="", gaps=())
         path = tuple(step for _, step in stack)
+        self.objects[-1].keys.add(path)
+        if path == _HOOK:
+            self.objects[-1].hook = value.strip("\"'")
         if match is not None and path[-2:-1] == ("labels",):
             pieces = _pieces_of(value, [each.hole for each in state.gaps[match[1].count(_GAP) :]])
             self.objects[-1].labels.append(WrittenLabel(path[:-1], str(path[-1]), pieces, state.condition))

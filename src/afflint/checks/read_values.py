@@ -10,7 +10,7 @@ from typing import Any
 
 from afflint.charts.chart_files import merged_values
 from afflint.charts.chart_table import ChartTable, chains_in, may_name_values, texts_in
-from afflint.charts.local_pods import labels_reached, reaches_pods_only
+from afflint.charts.local_pods import hooks_without, labels_reached, reaches_pods_only
 from afflint.charts.pod_labels import OwnLabels
 from afflint.charts.symbols import Condition, described, holds
 from afflint.charts.values import VALUES
@@ -35,6 +35,7 @@ _PLACEMENT_NAME = re.compile(r"(?i)(?<!session)affinit|toleration|node_?selector
 _IN_TEXT = tuple(each.encode() for each in (*sorted(_WORDS), "podLabels"))
 _MOST_NAMED, _MOST_COMPARED = 3, 100
 _MOST_DEPTH = 12
+_TOLERATIONS = ("tolerations",)
 
 
 class ValuesOfChart(NamedTuple):
@@ -78,7 +79,7 @@ def may_have_placement(text: bytes) -> bool:
 
 
 def unread_chart_value(values: ValuesOfChart) -> Iterator[Match]:
-    """Report placement values that a chart declares and no template reads."""
+    """Report placement values that a chart declares and no template reads, and tolerations that its hooks do not get."""
     for path in _unread(values) if values.declares else ():
         part = _unknown_part(values, path)
         if not part and not values.table.has_templates_for(path):
@@ -89,6 +90,10 @@ def unread_chart_value(values: ValuesOfChart) -> Iterator[Match]:
             f"no template of the chart writes {name}: they only ask whether it is set" if asks else f"no template of the chart reads {name}"
         )
         yield Match((*values.path, *path), only if asks else f"{only}: it has no effect{part}", key=True)
+    if values.declares and _TOLERATIONS[0] in values.data and values.table.is_known(_TOLERATIONS):
+        for file in hooks_without(values.table, _TOLERATIONS):
+            message = f"the hook Job in {quoted(file)} does not get `tolerations`: it stays Pending if all nodes have taints"
+            yield Match((*values.path, *_TOLERATIONS), message, "Write them into this Job, too.", severity="info", key=True)
 
 
 def ignored_chart_value(values: ValuesOfChart) -> Iterator[Match]:
