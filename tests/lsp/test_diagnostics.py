@@ -76,6 +76,21 @@ def test_diagnostics_follow_changes_and_have_a_version(folder: Path) -> None:
         client.wait_for("pod.yaml", EMPTY_KEY)
 
 
+def test_values_of_a_chart_in_the_folder_follow_changes(tmp_path: Path) -> None:
+    template = "apiVersion: v1\nkind: Pod\nmetadata: {name: fox}\nspec:\n  nodeSelector: {{- toYaml .Values.nodeSelector | nindent 4 }}\n"
+    for name, text in {"Chart.yaml": "apiVersion: v2\nname: fox\nversion: 1.0.0\n", "templates/fox.yaml": template}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "values-prod.yaml").write_text("web:\n  nodeSelector: {disk: ssd}\n")
+    with Client(tmp_path) as client:
+        client.open("values-prod.yaml")
+        client.wait_for("values-prod.yaml", "1:2 ignored-chart-value")
+        client.change("values-prod.yaml", "nodeSelector: {disk: ssd}\n")
+        client.wait_for("values-prod.yaml")
+        client.change("values-prod.yaml", (0, 0, 0, 12, "tolerations"))
+        client.wait_for("values-prod.yaml", "0:0 ignored-chart-value")
+
+
 def test_a_closed_document_has_no_diagnostics(folder: Path) -> None:
     with Client(folder) as client:
         client.open("pod.yaml")
