@@ -33,6 +33,44 @@ def fields(read: ChartTable, *path: str) -> list[ValuePath]:
     return sorted({field for _, field in read.at(path)})
 
 
+FALSE_BRANCHES = {
+    "a key that the dictionary does not have": '{{- include "render" (dict "context" $) }}',
+    "a literal": "{{- if false }}\n  nodeSelector: {{- toYaml .Values.a | nindent 4 }}\n{{- end }}",
+    "else after what is always true": "{{- if true }}{{- else }}\n  nodeSelector: {{- toYaml .Values.a | nindent 4 }}\n{{- end }}",
+}
+TRUE_BRANCHES = {
+    "a variable that a loop may change": "{{- $x := 1 }}{{- range .Values.l }}{{- $x = 0 }}{{- end }}{{- if not $x }}",
+    "a variable that a loop changes after a break": (
+        '{{- $x := "" }}{{- range list 1 2 }}{{- if eq . 1 }}{{- break }}{{- end }}{{- $x = "z" }}{{- end }}{{- if not $x }}'
+    ),
+    "a key of a map with keys that are not known": (
+        "{{- $d := dict }}{{- range $k, $v := .Values.l }}{{- $_ := set $d $k $v }}{{- end }}{{- if $d.q }}"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", FALSE_BRANCHES.values(), ids=FALSE_BRANCHES)
+def test_a_branch_that_never_runs_reads_nothing(tmp_path: Path, text: str) -> None:
+    helper = (
+        '{{- define "render" }}{{- if .scope }}{{ tpl (toYaml .scope | cat "{{" .Values.x) .context }}{{ toYaml .a }}{{- end }}{{- end }}'
+    )
+    read = of_template(tmp_path, text + "\n", helper)
+    assert (fields(read, "a"), read.reads_at(("a",)), read.reads.opened) == ([], False, None)
+
+
+@pytest.mark.parametrize("text", TRUE_BRANCHES.values(), ids=TRUE_BRANCHES)
+def test_a_branch_that_may_run_reads_values(tmp_path: Path, text: str) -> None:
+    read = of_template(tmp_path, f"{text}\n  nodeSelector: {{{{- toYaml .Values.a | nindent 4 }}}}\n{{{{- end }}}}\n")
+    assert read.reads_at(("a",))
+
+
+def test_a_template_that_replaces_a_value_says_nothing_about_others(tmp_path: Path) -> None:
+    replaced = '{{- $_ := set .Values "a" .Values.b }}\n'
+    read = of_template(tmp_path, replaced + "  nodeSelector: {{- toYaml .Values.a | nindent 4 }}\n")
+    assert [read.is_known((name,)) for name in "abc"] == [False, True, True]
+    assert [read.reads_at((name,)) for name in "abc"] == [True, True, False]
+
+
 REACHING = {
     "toYaml": "  nodeSelector:\n    {{- toYaml .Values.a.nodeSelector | nindent 4 }}\n",
     "on the line of the key": "  nodeSelector: {{ .Values.a.nodeSelector | toYaml | nindent 4 }}\n",

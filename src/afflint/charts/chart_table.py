@@ -126,7 +126,7 @@ class ChartTable:
             return False
         if any(path[: len(part.prefix) + 1] == (*part.prefix, GLOBAL) for part in self.chart.parts):
             return False  # All charts of a release share these.
-        return not any(path[: len(each)] == each[: len(path)] for each in self.chart.missing)
+        return not any(path[: len(each)] == each[: len(path)] for each in (*self.chart.missing, *self.reads.replaced))
 
     def has_templates_for(self, path: Path) -> bool:
         """Return whether the chart has templates, or the dependency whose values contain a path."""

@@ -15,6 +15,7 @@ from itertools import islice, product
 from math import prod
 
 from afflint.charts.symbols import (
+    FALSE,
     NOTHING,
     TRUE,
     UNKNOWN,
@@ -89,7 +90,7 @@ class ValueReads:
     """The values that templates read. ``whole``: with all that is in them. ``asked``: only whether, or to what, they are set.
 
     ``looped``: those over which they loop. ``opened``: file and line of what may read any value, in a way that is not known.
-    ``fills_texts``: texts of the values are templates themselves.
+    ``fills_texts``: texts of the values are templates themselves. ``replaced``: values that a template replaces (`set .Values`).
     """
 
     whole: dict[Path, tuple[str, int]] = field(default_factory=dict)
@@ -97,6 +98,7 @@ class ValueReads:
     looped: dict[Path, None] = field(default_factory=dict)
     opened: tuple[str, int] | None = None
     fills_texts: bool = False
+    replaced: set[Path] = field(default_factory=set)
 
 
 class _StoppedError(Exception):
@@ -267,7 +269,7 @@ class TemplateReader:
         branches: list[tuple[Condition, tuple[OutputPiece, ...]]] = []
         changed: list[tuple[Condition, dict[str, Symbol]]] = []
         for action, body in block.branches:
-            condition, pieces = self._branch(action, body, dot, scope)
+            condition, pieces = self._branch(action, body, dot, scope) if above != FALSE else (FALSE, ())
             branches.append((both_of(above, condition), pieces))
             changed.append((both_of(above, condition), {name: scope[name][0] for name in before}))
             for name, value in before.items():
@@ -288,6 +290,8 @@ class TemplateReader:
         # What a chart rejects is read.
         self._read(value, asked=not any(isinstance(each, Statement) and _FAILS.search(each.text) for each in body))
         self._ask(condition)
+        if condition == FALSE:
+            return FALSE, ()
         if action.word == "range":
             self.reads.looped.update((atom.path, None) for _, atom in value if isinstance(atom, Ref))
             return condition, self._range(action, body, value, scope)
@@ -303,6 +307,7 @@ class TemplateReader:
     def _range(self, action: Statement, body: Sequence[Piece], value: Symbol, scope: Scope) -> tuple[OutputPiece, ...]:
         """Return what a loop writes, with one turn for each known item, and one for all items that are not known."""
         found: list[OutputPiece] = []
+        at_first = {name: cell[0] for name, cell in scope.items()}
         turns = self._turns(value)
         for number, (key, each) in enumerate(turns):
             given = [*zip(action.names, [key, each] if len(action.names) > 1 else [each], strict=False)]
@@ -314,6 +319,8 @@ class TemplateReader:
                     scope[name][0] = one_of((UNKNOWN, before[name]), (UNKNOWN, scope[name][0]))
                 found += self._turn(action, body, each, given, scope)
         ends = any(isinstance(each, Statement) and each.word in ("break", "continue") for each in _flat(body))
+        for name in [name for name, known in at_first.items() if ends and scope[name][0] is not known]:
+            scope[name][0] = one_of((UNKNOWN, at_first[name]), (UNKNOWN, scope[name][0]))
         return (Alternatives(((UNKNOWN, tuple(found)),)),) if ends else tuple(found)
 
     def _turn(
@@ -367,7 +374,8 @@ class TemplateReader:
                 return symbol(atom)
             # All charts of a release share the global values.
             is_global = name == GLOBAL and atom.path == self._part.prefix
-            return symbol(Ref((GLOBAL,) if is_global else (*atom.path, name)))
+            path = (GLOBAL,) if is_global else (*atom.path, name)
+            return symbol(Derived(frozenset([path])) if path in self.reads.replaced else Ref(path))
         if isinstance(atom, MapSymbol):
             self._steps -= len(atom.rest)
             if self._steps < 0:
@@ -680,8 +688,13 @@ class TemplateReader:
                 atom.entries[key] = value if old is None else one_of((UNKNOWN, old), (UNKNOWN, value))
             else:
                 self._consume(value)
-                if not isinstance(atom, MapSymbol):
+                if isinstance(atom, Ref) and type(key) is str:
+                    self.reads.replaced.add((*atom.path, key))
+                    self._kept.clear()
+                elif not isinstance(atom, MapSymbol):
                     self._consume(symbol(atom))
+                elif len(atom.rest) <= _MOST_ITEMS:
+                    atom.rest.append(Derived(frozenset(path for _, each in value for path in paths_of(each))))
         return target
 
     def _change(self, target: Symbol) -> None:
