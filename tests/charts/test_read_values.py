@@ -135,7 +135,7 @@ def test_a_value_behind_a_switch_that_is_off() -> None:
     )
     terms = "{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}"
     values = f"affinity:\n  nodeAffinity: {terms}\n"
-    assert found({"chart/values.yaml": "affinity: {enabled: false}\n", "chart/values-prod.yaml": values}, template) == [
+    assert found({"chart/values.yaml": "affinityEnabled: false\n", "chart/values-prod.yaml": values}, template) == [
         "chart/values-prod.yaml:1:1 web reads `affinity` only if `affinity.enabled` is set: it reaches no pod"
     ]
     assert found({"chart/values-prod.yaml": values + "  enabled: true\n"}, template) == []
@@ -207,6 +207,7 @@ def test_a_template_may_take_a_map_where_pods_need_a_list(template: str) -> None
 
 SILENT = {
     "an anchor that aliases use": f"x-defaults: &defaults\n  {TOLERATIONS}\napi: {{<<: *defaults, tolerations: null}}\n",
+    "a merge key": f"x-defaults:\n  &defaults\n  {TOLERATIONS}\nx-web: &web\n  <<: *defaults\napi: {{<<: *web, tolerations: null}}\n",
     "a whole object": "extra:\n- apiVersion: v1\n  kind: Pod\n  spec: {tolerations: [{key: team, operator: Exists}]}\n",
     "global values": "global:\n  tolerations: [{key: team, operator: Exists}]\n",
     "a word": "podAntiAffinity: hard\n",
@@ -276,6 +277,19 @@ def test_a_switch_that_another_file_of_the_release_may_set() -> None:
     assert found({"chart/values-prod.yaml": AFFINITY}, SWITCHED) == only
     assert found({"chart/values-all.yaml": "replicas: 2\n"}, SWITCHED) == only
     assert found({"chart/values-all.yaml": "affinityEnabled: true\n"}, SWITCHED) == []
+
+
+MIXED = """\
+      {{- if .Values.own }}
+      affinity: {{- include "mixed" (list .Values.affinity) | fromYaml | toYaml | nindent 8 }}
+      {{- end }}
+"""
+HELPER = '{{- define "mixed" }}{{- $found := dict }}{{- range . }}{{- $found = merge $found . }}{{- end }}{{ toYaml $found }}{{- end }}'
+
+
+def test_a_switch_of_a_value_that_is_also_read_in_another_form() -> None:
+    files = {"chart/templates/_helpers.tpl": HELPER, "chart/values.yaml": "own: true\n", "chart/values-prod.yaml": AFFINITY}
+    assert found(files, MIXED + SWITCHED) == []
 
 
 def test_a_switch_that_another_file_of_an_application_sets() -> None:

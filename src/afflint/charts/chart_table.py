@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from afflint.charts.chart_files import ChartParts
-from afflint.charts.symbols import Ref
+from afflint.charts.symbols import Ref, paths_of
 from afflint.charts.template_layout import Landing, LayoutTooLargeError, ObjectText, objects_in
 from afflint.charts.template_reader import GLOBAL, RELEASE_NAME, TemplateReader, ValueReads, WrittenFile
 from afflint.findings.paths import Path
@@ -156,6 +156,14 @@ class ChartTable:
         for each, own in self._near(path):
             if len(own) > len(path) and _matches(own[: len(path)], path):
                 yield each
+
+    def mixes(self, path: Path) -> bool:
+        """Return whether a gap has the value at a path, or a part of it, in a form that is not known."""
+        return self._mixed.meets(path)
+
+    @cached_property
+    def _mixed(self) -> _PathTree:
+        return _PathTree([path for each in self.landings if not isinstance(each.value, Ref) for path in paths_of(each.value)])
 
     def _near(self, path: Path) -> Iterator[tuple[Landing, Path]]:
         """Yield the gaps for values whose path begins as a path does, with that of the value."""

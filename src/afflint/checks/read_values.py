@@ -243,6 +243,8 @@ def _has_anchor(values: ValuesOfChart, path: Path) -> bool:
         return False
     first = document.locate((*values.path, *path[:1]), key=True).line - document.line
     last = document.extent((*values.path, *path)).end_line - document.line
+    if last < first:  # A merge key (`<<`) takes the value from above.
+        return True
     lines = _lines_with_anchors(document.raw_bytes)
     place = bisect_left(lines, first)
     return place < len(lines) and lines[place] <= last
@@ -308,7 +310,7 @@ def _missing_switch(values: ValuesOfChart, path: Path) -> str | None:
     if not possible or any(holds(each.condition, known) is not False for each in landings for known in possible):
         return None
     missing = [_failing(each.condition, values, path) for each in landings]
-    return next(iter(missing)) if len({*missing}) == 1 else None
+    return next(iter(missing)) if len({*missing}) == 1 and not table.mixes(pattern) else None
 
 
 def _failing(condition: Condition, values: ValuesOfChart, path: Path) -> str | None:
