@@ -351,6 +351,8 @@ class TemplateReader:
             return self._at_path(first, others[0], dot, scope)
         if kind == "method":
             return self._method(first, others[0], dot, scope)
+        if first in _DIGESTS:  # Nothing of a value is in its checksum.
+            return symbol(Derived())
         if first in ("and", "or") and others[0]:
             return self._chained(first, [self._value(each, dot, scope) for each in others[0]])
         return self._called(first, [self._value(each, dot, scope) for each in others[0] or ()])
@@ -738,6 +740,7 @@ class TemplateReader:
 
 _SHORTEST_CUT, _WIDEST, _MOST_CHOICES = 40, 200, 9
 _FEW = 4
+_DIGESTS = frozenset(("adler32sum", "sha1sum", "sha256sum", "sha512sum"))
 _QUOTING = ("quote", "squote")
 _CHART_FIELDS = ("Version", "AppVersion", "Annotations", "Description", "KubeVersion", "Type", "Keywords", "Home", "Sources", "IsRoot")
 RELEASE_NAME: Path = ("\0release",)
@@ -759,7 +762,7 @@ _FUNCTIONS: Mapping[str, _Function] = {
         ("deepCopy", "mustDeepCopy"), lambda _, arguments: tuple([(each, copied(atom, root=True)) for each, atom in arguments[0]])
     ),
     **dict.fromkeys(
-        ("lower", "upper", "title", "camelcase", "kebabcase", "snakecase", "replace", "b64enc", "sha256sum", "nospace", "repeat"),
+        ("lower", "upper", "title", "camelcase", "kebabcase", "snakecase", "replace", "b64enc", "nospace", "repeat"),
         TemplateReader.words,
     ),
     **dict.fromkeys(
