@@ -8,8 +8,9 @@ never edited: changes are made here.
 
 operator_labels.json, next to this script, has the places whose pods get no other labels than those that it lists: `labels` that the
 operator always sets, the keys of `others` that some version or setting adds (`domain/*` for all keys of a domain), and `from`, the maps of
-the resource whose entries become labels of the pods (`inherited`: only with some settings of the operator). `source` is the code that sets
-the labels, with its versions. `shape` adds the place, for a kind whose definition in FACTS.json does not have it.
+the resource whose entries become labels of the pods (`inherited`: only with some settings or in some versions of the operator). `former`
+has labels with the first version that does not set them and the values that older versions set. `source` is the code that sets the labels,
+with its versions. `shape` adds the place, for a kind whose definition in FACTS.json does not have it.
 """
 
 from __future__ import annotations
@@ -161,6 +162,8 @@ def add_operator_labels(places: list[dict[str, Any]], name: str) -> None:
                 raise SystemExit(f"operator_labels.json: {name} has no place {path}")
             for place in at:
                 place["pod_labels"], place["other_labels"] = each["labels"], each["others"]
+                if "former" in each:
+                    place["former_labels"] = each["former"]
                 for field, target in (("from", "label_maps"), ("inherited", "inherited")):
                     if field in each:
                         place[target] = [label_map.replace("{path}", path) for label_map in each[field]]

@@ -251,13 +251,30 @@ class TestLabelsOfOperators:
         return head + "".join(f"  {line}\n" for line in fields.splitlines())
 
     def test_a_key_that_the_pods_never_have(self) -> None:
-        (message,) = messages_of(self.alertmanager(self.SPREAD % "app: alertmanager"), "operator-label-mismatch")
+        (message,) = messages_of(self.alertmanager(self.SPREAD % "component: alertmanager"), "operator-label-mismatch")
         assert message == (
-            "9:7 this topologySpreadConstraint counts none of its own pods: it selects `app In [alertmanager]`, but the operator does not"
-            " set the label `app`; the pods have `app.kubernetes.io/name: alertmanager`"
+            "9:7 this topologySpreadConstraint counts none of its own pods: it selects `component In [alertmanager]`, but the operator does"
+            " not set the label `component`; the pods have `app.kubernetes.io/name: alertmanager`"
         )
-        (message,) = messages_of(self.alertmanager(self.ANTI % "app: alertmanager"), "operator-label-mismatch")
+        (message,) = messages_of(self.alertmanager(self.ANTI % "component: alertmanager"), "operator-label-mismatch")
         assert message.startswith("9:11 this required podAntiAffinity separates none of its own pods: ")
+
+    def test_a_label_that_only_older_versions_of_the_operator_set(self) -> None:
+        (message,) = messages_of(self.alertmanager(self.ANTI % "app: alertmanager"), "operator-label-mismatch")
+        assert message == (
+            "9:11 this required podAntiAffinity separates none of its own pods unless the operator is older than 0.52: later versions do"
+            " not set `app: alertmanager`; the pods have `app.kubernetes.io/name: alertmanager`"
+        )
+        (severity,) = [each.severity for each in lint(self.alertmanager(self.SPREAD % "app: alertmanager"))]
+        assert severity == "info"
+        (message,) = messages_of(self.alertmanager(self.SPREAD % "app: alerts"), "operator-label-mismatch")
+        assert "unless" not in message
+
+    def test_a_former_value_of_a_label(self) -> None:
+        redis = "apiVersion: redis.redis.opstreelabs.in/v1beta1\nkind: Redis\nmetadata: {name: cart}\nspec:\n"
+        text = redis + "".join(f"  {line}\n" for line in (self.ANTI % "app: cart-standalone").splitlines())
+        (message,) = messages_of(text, "operator-label-mismatch", target=Target(complete=True))
+        assert message.endswith("unless the operator is older than 0.6: later versions do not set `app: cart-standalone`")
 
     def test_a_value_that_the_pods_never_have(self) -> None:
         (message,) = messages_of(self.alertmanager(self.SPREAD % "app.kubernetes.io/name: alerts"), "operator-label-mismatch")

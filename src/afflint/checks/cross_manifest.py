@@ -1,6 +1,6 @@
 """Checks of the selectors of pods across all manifests: they match no pod, the wrong pods, or have no effect."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
@@ -21,6 +21,7 @@ from afflint.index.facts import (
     ValueTerm,
 )
 from afflint.index.manifest_index import IDENTITY, ManifestIndex, NearMiss, close, own_near_miss, under_other_keys
+from afflint.kube.added_labels import FormerLabel, is_one_of
 from afflint.kube.selectors import Requirement, Selector, describe, has_placeholder, matches
 from afflint.yaml.placeholders import is_placeholder
 
@@ -179,10 +180,32 @@ def operator_label_mismatch(manifest_index: ManifestIndex, target: Target) -> It
         if ref.what != SPREAD and next(manifest_index.selected_anywhere(ref), None) is not None:
             continue  # It separates the pods from others on purpose.
         sure = target.complete or ref.what == SPREAD
+        effect = f"this {ref.what} {'counts' if ref.what == SPREAD else 'separates'} none of its own pods"
         why = _operator_contradiction(ref, owner, sure=sure) or _absent_label(ref, owner, sure=sure)
+        former = next(filter(None, (_former_label(each, owner) for each in ref.selector.requirements)), None)
         if why is not None:
-            effect = "counts none of its own pods" if ref.what == SPREAD else "separates none of its own pods"
-            yield at_selector(ref, Match(ref.path, f"this {ref.what} {effect}: {why}", key=True))
+            yield at_selector(ref, Match(ref.path, f"{effect}: {why}", key=True))
+        elif former is not None:
+            why = f"later versions do not set {quoted(f'{former.key}: {former.values[0]}')}{_same_value(owner, former.values)}"
+            message = f"{effect} unless the operator is older than {former.before}: {why}"
+            yield at_selector(ref, Match(ref.path, message, key=True, severity="info"))
+
+
+def _former_label(asked: Requirement, owner: Pods) -> FormerLabel | None:
+    """Return the label of older versions of the operator that a requirement selects; None if it selects another one."""
+    if asked.operator not in ("In", "Exists") or owner.other_labels is None or is_one_of(asked.key, owner.other_labels):
+        return None  # The resource may set it itself.
+    for former in owner.former_labels:
+        values = [value.replace("{name}", owner.ref.name or "") for value in former.values]
+        met = tuple([value for value in values if asked.operator == "Exists" or value in asked.values])
+        if asked.key == former.key and met:
+            return former._replace(values=met)
+    return None
+
+
+def _same_value(owner: Pods, values: Sequence[str]) -> str:
+    """Return the part of a message that names the label of the pods which has one of these values; "" without one."""
+    return next((f"; the pods have {quoted(f'{key}: {value}')}" for key, value in owner.pod_labels.certain.items() if value in values), "")
 
 
 def _operator_contradiction(ref: SelectorRef, owner: Pods, *, sure: bool) -> str | None:
@@ -193,7 +216,7 @@ def _operator_contradiction(ref: SelectorRef, owner: Pods, *, sure: bool) -> str
     """
     patterns, added = {label.key: label.value for label in owner.added.labels}, owner.pod_labels.added
     for asked in ref.selector.requirements:
-        if has_placeholder(asked):
+        if has_placeholder(asked) or _former_label(asked, owner) is not None:
             continue
         values = added.get(asked.key)
         if values is None and asked.key not in owner.template_labels:
@@ -215,15 +238,16 @@ def _absent_label(ref: SelectorRef, owner: Pods, *, sure: bool) -> str | None:
 
     An anti-affinity that is not ``sure`` to mean the own pods means them if one of its values is on them under another key, or is the kind.
     """
-    absent = [each for each in ref.selector.requirements if each.operator in ("In", "Exists") and owner.never_have(each.key)]
+    asked = [each for each in ref.selector.requirements if _former_label(each, owner) is None]
+    absent = [each for each in asked if each.operator in ("In", "Exists") and owner.never_have(each.key)]
     if not absent or any(map(has_placeholder, absent)):
         return None
-    own = [(key, value) for key, value in owner.pod_labels.certain.items() if any(value in each.values for each in absent)]
+    own = {value for value in owner.pod_labels.certain.values() if any(value in each.values for each in absent)}
     kind = (owner.ref.kind or "").lower()
     if not sure and not own and not any(kind in each.values for each in absent):
         return None
-    first = next((each for each in absent if any(value in each.values for _, value in own)), absent[0])
-    meant = next((f"; the pods have {quoted(f'{key}: {value}')}" for key, value in own if value in first.values), "")
+    first = next((each for each in absent if own.intersection(each.values)), absent[0])
+    meant = _same_value(owner, first.values)
     return f"it selects {quoted(describe(first))}, but the operator does not set the label {quoted(first.key)}{meant}"
 
 

@@ -15,7 +15,7 @@ from afflint.controllers.replica_counts import ReplicaRange, pod_count
 from afflint.findings.finding import NO_FILE, FileId, Folder, ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.added_labels import OF_ANY_POD, is_one_of
+from afflint.kube.added_labels import OF_ANY_POD, FormerLabel, is_one_of
 from afflint.kube.constraints import REQUIRED, Constraints
 from afflint.kube.kinds import MIGRATION_POLICY, NODE_MAINTENANCE
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed, Selector, parse_label_selector
@@ -90,6 +90,8 @@ class Pods(NamedTuple):
     """Whether an operator creates the pods, with labels that the manifest does not contain."""
     other_labels: tuple[str, ...] | None = None
     """The keys of the labels that the pods of an operator may have besides the known ones; None if they may have any."""
+    former_labels: tuple[FormerLabel, ...] = ()
+    """The labels that only older versions of the operator set on the pods."""
     pod_source: "PodSource | None" = None
     """The workload for scheduling; only in runs that have nodes, and None for an object that does not create pods by itself."""
     asks: tuple[Alternative, ...] = ()
@@ -473,6 +475,7 @@ def _pods(workload: Workload, site: Site) -> Pods:
         spec=_contradicted(workload) if workload.ref.namespace is not None and not workload.operated else None,
         operated=workload.operated,
         other_labels=workload.other_labels,
+        former_labels=workload.former_labels,
     )
 
 

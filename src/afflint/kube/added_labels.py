@@ -16,6 +16,14 @@ class AddedLabel(NamedTuple):
     overwrites: bool = True
 
 
+class FormerLabel(NamedTuple):
+    """A label that an operator set with one of these values before a version, and no longer does; ``{name}`` as above."""
+
+    key: str
+    before: str
+    values: tuple[str, ...]
+
+
 POD_TEMPLATE_HASH, ROLLOUT_HASH = "pod-template-hash", "rollouts-pod-template-hash"
 CONTROLLER_REVISION_HASH = "controller-revision-hash"
 POD_NAME, POD_INDEX = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"

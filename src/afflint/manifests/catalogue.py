@@ -13,7 +13,7 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.added_labels import AddedLabel
+from afflint.kube.added_labels import AddedLabel, FormerLabel
 from afflint.kube.kinds import EACH
 
 
@@ -39,8 +39,9 @@ class ConstraintPlace(NamedTuple):
 
     ``labels`` are the labels that the operator always sets on the pods of this place; empty for those of the kind. ``other_labels`` are
     the keys of all other labels that it may set, with ``domain/*`` for any key with that domain as its prefix; None if the pods may have
-    any label. ``label_maps`` lead to the maps of the resource whose entries become labels of the pods, ``inherited`` to those whose
-    entries only do so with some settings of the operator.
+    any label. ``former_labels`` are those that only older versions of the operator set. ``label_maps`` lead to the maps of the resource
+    whose entries become labels of the pods, ``inherited`` to those whose entries only do so with some settings, or in some versions, of
+    the operator.
     """
 
     path: Path
@@ -56,6 +57,7 @@ class ConstraintPlace(NamedTuple):
     other_labels: tuple[str, ...] | None = None
     label_maps: tuple[Path, ...] = ()
     inherited: tuple[Path, ...] = ()
+    former_labels: tuple[FormerLabel, ...] = ()
 
 
 class SchemaMap(NamedTuple):
@@ -206,6 +208,7 @@ def _place(entry: dict[str, Any]) -> ConstraintPlace:
         tuple(entry["other_labels"]) if "other_labels" in entry else None,
         tuple(map(parse_path, entry.get("label_maps", ()))),
         tuple(map(parse_path, entry.get("inherited", ()))),
+        tuple([FormerLabel(key, before, tuple(values)) for key, (before, *values) in entry.get("former_labels", {}).items()]),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from afflint.findings.paths import Path
-from afflint.kube.added_labels import AddedLabel
+from afflint.kube.added_labels import AddedLabel, FormerLabel
 from afflint.kube.constraints import REQUIRED, Constraints, ShapedValue, constraints_of_parts
 from afflint.kube.kinds import EACH, POD_TEMPLATE, RUNTIME_CLASS, Kind, Template, TypeMeta, is_custom, part_types
 from afflint.kube.shapes import Holder, holders_in, is_compared, is_pattern, is_pod_spec, shape_of
@@ -111,6 +111,10 @@ class CustomWorkload(Workload):
         if not all(type(each) is dict and not any(is_placeholder(str(key)) for key in each) for each in maps):
             return None
         return (*self.place.other_labels, *[str(key) for each in maps for key in each])
+
+    @property
+    def former_labels(self) -> tuple[FormerLabel, ...]:
+        return self.place.former_labels if self.place is not None else ()
 
     @property
     def has_own_template(self) -> bool:

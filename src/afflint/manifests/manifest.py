@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.findings.finding import ObjectRef
 from afflint.findings.paths import Path, Step
+from afflint.kube.added_labels import FormerLabel
 from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, Kind, Template, TypeMeta
 from afflint.kube.types import Mismatch, Type
@@ -145,6 +146,11 @@ class Workload(Manifest):
     def other_labels(self) -> tuple[str, ...] | None:
         """The keys of the labels that the pods of an operator may have besides the known ones; None if they may have any."""
         return None
+
+    @property
+    def former_labels(self) -> tuple[FormerLabel, ...]:
+        """The labels that only older versions of the operator set on the pods."""
+        return ()
 
     @property
     def creates_pods(self) -> bool:
