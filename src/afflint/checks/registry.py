@@ -114,6 +114,7 @@ REGISTRY: dict[Subject, tuple[Check, ...]] = {
             only_if="is_literal",
         ),
         Check("invalid-annotation", "admission.labels:invalid_annotation"),
+        Check("invalid-scheduling-field", "admission.budgets:invalid_scheduling_field"),
         Check("misread-label-key", "labels:misread_label_key"),
         Check("deprecated-kubevirt-api", "kubevirt:deprecated_kubevirt_api"),
         Check("invalid-operator-setting", "descheduler:invalid_operator_setting", custom="operator"),

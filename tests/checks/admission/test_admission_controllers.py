@@ -7,7 +7,7 @@ from ruamel.yaml import YAML
 from workload_texts import pod_term, spread, workload
 
 from edited import edited
-from linting import lint
+from linting import lint, messages_of
 
 
 def found(text: str) -> list[str]:
@@ -338,3 +338,40 @@ spec:
 def test_an_indexed_job_says_how_many_pods_it_has(text: str, more: str, place: str | None) -> None:
     expected = [f"{place} invalid-replicas `completionMode: Indexed` requires completions, which is not set"] if place else []
     assert found(text.replace("MORE", more)) == expected
+
+
+BUDGET = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {%s, selector: {matchLabels: {app: web}}}\n"
+
+
+@pytest.mark.parametrize(
+    "fields, message",
+    [
+        ("minAvailable: 1, maxUnavailable: 1", "4:25 minAvailable and maxUnavailable must not both be set"),
+        ("minAvailable: -1", "4:22 minAvailable cannot be negative"),
+        ("maxUnavailable: 101%", "4:24 maxUnavailable cannot be more than 100%"),
+        ("maxUnavailable: '1'", "4:24 maxUnavailable is the string `1`, but must be a number of pods without quotes, or a percentage"),
+        ("maxUnavailable: 1.5", "4:24 maxUnavailable must be a number of pods or a percentage"),
+        (
+            "minAvailable: 1, unhealthyPodEvictionPolicy: AlwaysAlow",
+            "4:53 `AlwaysAlow` is not a valid value of unhealthyPodEvictionPolicy; did you mean `AlwaysAllow`?",
+        ),
+    ],
+)
+def test_a_budget_that_the_api_server_rejects(fields: str, message: str) -> None:
+    assert messages_of(BUDGET % fields, "invalid-scheduling-field") == [message]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "minAvailable: 0",
+        "minAvailable: 1, maxUnavailable: null",
+        "maxUnavailable: 100%",
+        "maxUnavailable: 050%",
+        "maxUnavailable: 1.0",
+        "maxUnavailable: '${MAX}'",
+        "unhealthyPodEvictionPolicy: IfHealthyBudget",
+    ],
+)
+def test_a_valid_budget(fields: str) -> None:
+    assert messages_of(BUDGET % fields, "invalid-scheduling-field") == []
