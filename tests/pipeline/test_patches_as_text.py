@@ -34,12 +34,12 @@ def at_the_findings(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "severity", "word"),
     [
-        (patched(KUSTOMIZATION, OPERATION), "warning", "Exist"),
-        (patched(KUSTOMIZATION, ITEM), "warning", "value: {key: a, operator: Exist"),
+        (patched(KUSTOMIZATION, OPERATION), "error", "Exist"),
+        (patched(KUSTOMIZATION, ITEM), "error", "Exist"),
         (patched(KUSTOMIZATION, PART), "error", "Exist"),
-        (patched(FLUX, OPERATION, 2), "warning", "Exist"),
-        (patched(FLUX, VALUES, 2), "warning", "Exist"),
-        (patched(RELEASE, OPERATION, 6), "warning", "Exist"),
+        (patched(FLUX, OPERATION, 2), "error", "Exist"),
+        (patched(FLUX, VALUES, 2).replace("kind: Deployment", "kind: HelmRelease"), "warning", "Exist"),
+        (patched(RELEASE, OPERATION, 6), "error", "Exist"),
         (patched(RELEASE, PART, 6), "error", "Exist"),
         (patched(KUBEVIRT, NAMELESS, 4), "warning", "Exist"),
     ],
@@ -66,6 +66,43 @@ def test_a_field_at_the_wrong_level_of_a_part() -> None:
     assert messages_of(patched(FLUX, patch, 2), "misplaced-constraint") == [
         "12:9 tolerations is not a field of the Deployment spec; it belongs in spec.template.spec"
     ]
+
+
+@pytest.mark.parametrize(
+    ("operation", "finding"),
+    [
+        (
+            "{op: add, path: /spec/template/nodeSelector, value: {disk: ssd}}",
+            "misplaced-constraint at /spec/template/nodeSelector",
+        ),
+        ("{op: add, path: /spec/nodeSelector/disk, value: ssd}", "misplaced-constraint at /spec/nodeSelector/disk"),
+        (
+            "{op: replace, path: /spec/template/spec/containers/0/tolerations, value: []}",
+            "misplaced-constraint at /spec/template/spec/c",
+        ),
+        ("{op: add, path: /spec/template/spec/nodeSelector, value: disk=ssd}", "wrong-type at disk=ssd"),
+        ("{op: add, path: /spec/template/spec/nodeSelector/example.com~1disk, value: 1}", "wrong-type at 1"),
+        ("{op: add, path: /spec/template/spec/tolerations, value: {key: a, operator: Exists}}", "wrong-type at value"),
+    ],
+)
+def test_an_operation_is_judged_by_the_kind_of_its_target(operation: str, finding: str) -> None:
+    (found,) = at_the_findings(patched(KUSTOMIZATION, f"- {operation}\n"))
+    assert found.startswith(f"error {finding}")
+    assert at_the_findings(patched(KUSTOMIZATION, f"- {operation}\n").replace("kind: Deployment", "name: web"))[1:] == []
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "{op: add, path: /spec/template/spec/nodeSelector, value: {disk: ssd}}",
+        "{op: add, path: /spec/template/spec/nodeSelector/0, value: ssd}",
+        "{op: replace, path: /spec/template/spec/affinity/podAffinity/preferredDuringSchedulingIgnoredDuringExecution/0/weight, value: 7}",
+        "{op: replace, path: /spec/template/spec/tolerations/0/effect, value: NoSchedule}",
+        "{op: replace, path: /spec/template/spec/containers/0/image, value: tolerations}",
+    ],
+)
+def test_an_operation_that_changes_a_part(operation: str) -> None:
+    assert lint(patched(KUSTOMIZATION, f"- {operation}\n")) == []
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ values file under the key ``values.yaml``, unless it names another. Charts that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from afflint.findings.paths import Path
 from afflint.kube.constraints import ShapedValue
-from afflint.kube.kinds import Kind
-from afflint.kube.shapes import Holder, holders_in, is_pod_spec, mentions_placement, shape_of
+from afflint.kube.kinds import Kind, possible_kinds
+from afflint.kube.shapes import POD_FIELDS, Holder, holders_in, is_pod_spec, mentions_placement, shape_of
 from afflint.manifests.custom_resources import CustomWorkload
 from afflint.yaml.document import Document, map_at, value_at_path
 from afflint.yaml.embedded import EmbeddedDocument, document_in_text, documents_in_block, entry_with_text, text_of_block
@@ -100,17 +100,82 @@ def embedded_patches(document: Document) -> Iterator[tuple[Path, Document]]:
             yield path, inner
 
 
-def constraints_in_patch(document: Document, data: dict[str, Any]) -> Iterator[CustomWorkload]:
-    """Yield the constraints in a patch, as a part of an object or as a list of operations (RFC 6902); ``data`` is the object with it."""
+def constraints_in_patch(document: Document, data: dict[str, Any], known: Container[int] = ()) -> Iterator[CustomWorkload]:
+    """Yield the constraints in a patch, as a part of an object or as a list of operations (RFC 6902); ``data`` is the object with it.
+
+    The operations with the indexes ``known`` are left out.
+    """
     holders = list(holders_in(document.data, ())) if type(document.data) is dict else []
-    for index, each in enumerate(document.data if type(document.data) is list else ()):
-        if type(each) is dict and each.get("op") in ("add", "replace") and type(each.get("path")) is str:
-            holders += _holders_in_operation(each, index)
+    for index, operation in _operations(document):
+        if index not in known:
+            holders += _holders_in_operation(operation, index)
     for holder in holders:
         yield CustomWorkload(document, data, (), _PATCH, holder, "shape")
 
 
 _PATCH = Kind("patch", "text", (), (), None)
+
+
+def _operations(patch: Document) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the operations of a JSON patch that set a value, with their indexes."""
+    for index, each in enumerate(patch.data if type(patch.data) is list else ()):
+        if type(each) is dict and each.get("op") in ("add", "replace") and type(each.get("path")) is str and "value" in each:
+            yield index, each
+
+
+class PatchedPart(Document):
+    """What one operation of a JSON patch sets, as a part of an object of the kind that is patched.
+
+    ``operation`` is its index, ``path`` the path of its value in the part. Positions are those of the patch.
+    """
+
+    __slots__ = ("operation", "path")
+
+    def __init__(self, patch: Document, operation: int, path: Path, data: dict[str, Any]) -> None:
+        super().__init__(patch.raw_bytes, patch.index, patch.line)
+        self.data, self.root, self.operation, self.path = data, patch.root, operation, path
+
+    def in_patch(self, path: Path) -> Path:
+        """Return the path in the patch for one in the part: at the value of the operation, or at its path."""
+        depth = len(self.path)
+        return (self.operation, "value", *path[depth:]) if path[:depth] == self.path else (self.operation, "path")
+
+    def plain_key(self, path: Path) -> str | None:
+        """Return the unquoted key of a value inside the value of the operation; None for those in its path, which is text."""
+        return super().plain_key(path) if len(path) > len(self.path) else None
+
+    def _find(self, path: Path, *, exact: bool = False) -> tuple[Any, Any]:
+        return super()._find(self.in_patch(path), exact=exact)
+
+
+def patched_parts(patch: Document, target: object) -> Iterator[PatchedPart]:
+    """Yield what the operations of a JSON patch about placement set in objects of the kind ``target``; nothing if it is not a workload."""
+    kind = next(iter(possible_kinds(None, target)), None)
+    for index, operation in _operations(patch) if kind is not None else ():
+        steps = _steps(operation["path"])
+        if kind is None or steps is None or not mentions_placement(f"{steps} {operation['value']}".encode("utf-8", "replace")):
+            continue
+        part: Any = operation["value"]
+        for step in reversed(steps):
+            part = [part] if step == 0 else {step: part}
+        api_version = f"{kind.group}/{kind.versions[0]}".removeprefix("/")
+        yield PatchedPart(patch, index, steps, {"apiVersion": api_version, "kind": kind.name, **part})
+
+
+def _steps(pointer: str) -> Path | None:
+    """Return the path that a JSON pointer below ``spec`` names, with 0 for an item of a list.
+
+    None for other pointers, and for those into an item of a constraint: the rest of the item is unknown.
+    """
+    steps: list[str | int] = []
+    for token in pointer.split("/")[1:]:
+        is_item = (token == "-" or token.isdecimal()) and steps[-1:] not in (["nodeSelector"], ["matchLabels"], ["labels"], ["annotations"])
+        steps.append(0 if is_item else token.replace("~1", "/").replace("~0", "~"))
+    start = next((index for index, step in enumerate(steps) if step in POD_FIELDS), len(steps))
+    return None if steps[:1] != ["spec"] or 0 in steps[start:-1] or len(steps) > _DEEPEST else tuple(steps)
+
+
+_DEEPEST = 32
 
 
 def _holders_in_operation(operation: dict[str, Any], index: int) -> Iterator[Holder]:

@@ -23,11 +23,12 @@ from afflint.pools.kinds import MARKS, may_declare
 from afflint.source.skipped_files import NEEDS_TERRAFORM, TEST_DATA, reason_to_skip, role_in
 from afflint.source.sources import is_template, is_terraform
 from afflint.yaml import documents, prefilter, terraform
-from afflint.yaml.document import Duplicate
+from afflint.yaml.document import Duplicate, map_at, value_at_path
 from afflint.yaml.documents import Document
 from afflint.yaml.object_fields import api_version_of, items_of, kind_of
 
 if TYPE_CHECKING:
+    from afflint.charts.values import PatchedPart
     from afflint.checks.policies.evaluation import PolicyEvaluator
     from afflint.checks.templates import TemplateChecks
     from afflint.index.mutating_policies import MutatingPolicy
@@ -459,11 +460,18 @@ class Checker:
                     yield _inside(each, path, match)
 
     def _embedded_patches(self, document: Document) -> Iterator[Found]:
-        from afflint.charts.values import constraints_in_patch, embedded_patches
+        from afflint.charts.values import constraints_in_patch, embedded_patches, patched_parts
 
         for path, inner in embedded_patches(document):
+            around = map_at(value_at_path(document.data, *path[:-1]))
+            parts = list(patched_parts(inner, map_at(around, "target").get("kind") or around.get("resourceType")))
+            for part in parts:
+                for workload in self.manifests(part):
+                    for rule, match in self._matches_of(workload, None):
+                        there = _in_operation(match, part)
+                        yield _inside(located(rule, there, (), workload.ref, inner, fixing=False), path, there)
             whole = [each for each in self.manifests(inner) if isinstance(each, Workload) and not each.operated]
-            for workload in whole or constraints_in_patch(inner, document.data):
+            for workload in whole or constraints_in_patch(inner, document.data, [part.operation for part in parts]):
                 for rule, match in self._matches_of(workload, None):
                     yield _inside(located(rule, match, (), workload.ref, inner, fixing=False), path, match)
 
@@ -620,6 +628,14 @@ def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":
     from afflint.checks.policies.evaluation import PolicyEvaluator
 
     return PolicyEvaluator(rules)
+
+
+def _in_operation(match: Match, part: "PatchedPart") -> Match:
+    """Return a match in what an operation of a JSON patch sets as one in the patch."""
+    at_value = match.path[: len(part.path)] == part.path
+    if match.key and match.path == part.path:
+        return match._replace(path=(part.operation, "path"), key=False, field=None)
+    return match._replace(path=part.in_patch(match.path), key=match.key and at_value, field=None)
 
 
 def _inside(found: Found, path: Path, match: Match) -> Found:

@@ -17,7 +17,9 @@ def invalid_scheduling_field(manifest: Manifest) -> Iterator[Match]:
     spec, path = map_at(manifest.data, "spec"), (*manifest.base, "spec")
     given = [name for name in spec if name in _AMOUNTS and spec[name] is not None]
     if len(given) == 2 and not manifest.document.has_directives:  # In a template they may be in two branches.
-        yield Match((*path, given[1]), "minAvailable and maxUnavailable must not both be set", "Remove one of the two.", key=True, field=path)
+        yield Match(
+            (*path, given[1]), "minAvailable and maxUnavailable must not both be set", "Remove one of the two.", key=True, field=path
+        )
     for name in given:
         fault = _amount_fault(spec[name])
         if fault is not None:
