@@ -181,3 +181,33 @@ def test_patches_in_older_objects_of_flux_are_data() -> None:
     merged = f"patchesStrategicMerge: [{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: NAME}}, spec: {spec}}}]"
     assert of_flux("Deployment", merged.replace("NAME", "web")) == []
     assert of_flux("Deployment", merged.replace("NAME", "other")) == [f"flux/shop.yaml:11:28 error {RULE}"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "message"),
+    [
+        (
+            "Deployment",
+            "/spec/template/nodeSelector",
+            "{disk: ssd}",
+            "nodeSelector is not a field of the pod template; it belongs in spec.template.spec (in `patch.yaml`, line 1)",
+        ),
+        (
+            "StatefulSet",
+            "/spec/template/spec/nodeSelector",
+            "disk=ssd",
+            "`nodeSelector` must be a map, not a string (in `patch.yaml`, line 1)",
+        ),
+        ("Deployment", "/spec/template/spec/nodeSelector", "{disk: ssd}", None),
+        ("HelmRelease", "/spec/nodeSelector", "{disk: ssd}", None),
+        ("", "/spec/nodeSelector", "{disk: ssd}", None),
+    ],
+)
+def test_an_operation_in_a_file_of_patches(kind: str, path: str, value: str, message: str | None) -> None:
+    files = {
+        "kustomization.yaml": f"resources: [https://example.com/base]\npatches:\n- path: patch.yaml\n  target: {{kind: '{kind}'}}\n",
+        "patch.yaml": f"- {{op: add, path: {path}, value: {value}}}\n",
+    }
+    found = lint(files)
+    assert [each.message for each in found] == ([] if message is None else [message])
+    assert all((each.span.line, each.span.column) == (3, 9) for each in found)

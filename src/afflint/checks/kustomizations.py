@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from afflint.checks.match import Match
+from afflint.charts.values import patched_parts
+from afflint.checks.admission import fields
+from afflint.checks.match import Match, Target
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, summarize_names
 from afflint.inventory.kustomized_objects import ReadFile, SelectableObject, SelectableObjects, objects_of
 from afflint.kube.shapes import mentions_placement
-from afflint.yaml.document import Document, list_at, map_at
+from afflint.manifests.manifest import Manifest
+from afflint.manifests.reader import manifests_in
+from afflint.yaml.document import Document, list_at, map_at, text_at, value_at_path
 from afflint.yaml.documents import read, split
 from afflint.yaml.object_fields import api_version_of, group_of, kind_of, name_of
 
@@ -48,6 +52,27 @@ def patch_without_target(kustomization: KustomizationOfRun) -> Iterator[Match]:
         return
     for patch in patches:
         yield from _without_target(patch, built) if patch.target is not None else _without_object(patch, built)
+
+
+def misplaced_constraint(kustomization: KustomizationOfRun) -> Iterator[Match]:
+    """Report operations in files with JSON patches whose path is at the wrong level for the kind of their target."""
+    return _in_operations(kustomization, fields.misplaced_constraint)
+
+
+def wrong_type(kustomization: KustomizationOfRun) -> Iterator[Match]:
+    """Report operations in files with JSON patches whose value does not have the type of its field."""
+    return _in_operations(kustomization, fields.wrong_type)
+
+
+def _in_operations(kustomization: KustomizationOfRun, check: Callable[[Manifest, Target], Iterator[Match]]) -> Iterator[Match]:
+    """Yield what a check finds in the operations of patch files, at the name of the file; those in the kustomization are text of it."""
+    for patch in _patches(kustomization):
+        file = text_at(map_at(value_at_path(kustomization.document.data, *patch.path)), "path")
+        document = read(patch.text, 0, 0)
+        for part in patched_parts(document, patch.target.get("kind")) if patch.target and file else ():
+            for match in (each for manifest in manifests_in(part) for each in check(manifest, Target())):
+                where = f"in {quoted(file)}, line {document.locate((part.operation, 'path')).line}"
+                yield Match((*patch.path, "path"), f"{match.message} ({where})", match.help)
 
 
 class _PlacementPatch(NamedTuple):

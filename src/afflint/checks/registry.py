@@ -318,7 +318,11 @@ REGISTRY: dict[Subject, tuple[Check, ...]] = {
         Check("anti-affinity-misses-itself", "read_values:anti_affinity_misses_itself"),
     ),
     "charts": (Check("misrendered-chart-value", "chart_values:misrendered_chart_value"),),
-    "kustomization": (Check("patch-without-target", "kustomizations:patch_without_target"),),
+    "kustomization": (
+        Check("patch-without-target", "kustomizations:patch_without_target"),
+        Check("misplaced-constraint", "kustomizations:misplaced_constraint"),
+        Check("wrong-type", "kustomizations:wrong_type"),
+    ),
     "run": (
         Check("unreadable-manifest"),
         Check("text-after-document"),
