@@ -551,6 +551,25 @@ def test_the_pools_of_one_cluster_are_for_all_workloads() -> None:
     assert unmatched_files({"infra/eks.yaml": EKS % "one", "apps/web.yaml": FOR_GPU}) == []
 
 
+@pytest.mark.parametrize(
+    ("workload", "is_reported"),
+    [
+        ("<helm charts/web>", False),
+        ("charts/web/values.yaml", False),
+        ("charts/web/templates/pod.yaml", False),
+        ("<helm charts/karpenter>", True),
+        ("<helm charts/karpenter/charts/web>", True),
+        ("<helm apps/web>", True),
+        ("apps/web.yaml", True),
+    ],
+)
+@pytest.mark.parametrize("pools", ["<helm charts/karpenter>", "charts/karpenter/templates/eks.yaml"])
+def test_a_pool_in_a_chart_of_a_collection_is_not_for_the_other_charts(pools: str, workload: str, is_reported: bool) -> None:
+    text = FOR_CPU if "values" not in workload else "web: {nodeSelector: {pool: gpus}}\n"
+    files = {workload: f"{EKS % 'one'}---\n{text}"} if workload == pools else {pools: EKS % "one", workload: text}
+    assert unmatched_files(files) == ([workload] if is_reported else [])
+
+
 def test_the_pools_of_several_clusters_are_for_workloads_that_a_folder_ties_to_one() -> None:
     pools = {"a/eks.yaml": EKS % "one", "b/eks.yaml": EKS % "two"}
     assert unmatched_files(pools | {"apps/web.yaml": FOR_CPU}) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
-from posixpath import commonpath
+from posixpath import commonpath, dirname
 
 from afflint.constraints.nodes import Alternative, NodeAffinityTerm, NodeConstraints, NodeRequirement, nodes_of, parse_node_constraints
 from afflint.controllers.pod_source import PodSource
@@ -13,7 +13,7 @@ from afflint.findings.finding import FileId, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import NodeDemand, Pods
 from afflint.index.manifest_index import ManifestIndex
-from afflint.inventory.cluster_folders import ClusterFolders, PolicyScopes, folder_of, is_in_folder, is_trial
+from afflint.inventory.cluster_folders import ClusterFolders, PolicyScopes, chart_of, folder_of, is_in_folder, is_trial
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.constraints import constraints_of
@@ -52,6 +52,13 @@ def _cluster_of(pool: Pool) -> str:
     return pool.cluster or (pool.ref.name or "" if pool.ref.kind == "ClusterConfig" else "")
 
 
+def _are_siblings(chart: str | None, other: str | None) -> bool:
+    """Return whether two folders are those of different charts of one collection."""
+    if chart is None or other is None or is_in_folder(chart, other) or is_in_folder(other, chart):
+        return False
+    return is_in_folder(chart, dirname(other))
+
+
 _PATCHED = frozenset(("base", "bases", "components", "patches"))
 """Folders with manifests that overlays of other folders complete."""
 _ANYTHING = (Toleration(operator="Exists"),)
@@ -77,7 +84,7 @@ class PoolView:
     ) -> None:
         """``nodes`` are there already, whichever pool they are of."""
         self.nodes = nodes
-        self._tied: dict[str, bool] = {}
+        self._tied: dict[tuple[str, str | None], bool] = {}
         self.manifest_index = manifest_index
         self._name_of = name_of
         self._version = version
@@ -110,19 +117,21 @@ class PoolView:
     def ties(self, site: Site) -> bool:
         """Return whether a workload is for the cluster of some of ``pools``, as far as the folders of the files show it.
 
-        Pools of several clusters have only workloads in the folder of the cluster, or in a folder with its name.
+        Pools of several clusters have only workloads in the folder of the cluster, or in a folder with its name. A pool that a chart
+        creates has no workloads of the charts beside it.
         """
         if self.named:
             return True
         file = self._name_of(site.file)
-        folder = folder_of(file)
-        if folder not in self._tied:
-            self._tied[folder] = any(
+        folder, chart = folder_of(file), chart_of(file)
+        if (folder, chart) not in self._tied:
+            self._tied[folder, chart] = any(
                 self._scopes.reaches(self._name_of(pool.site.file), file)
+                and not _are_siblings(chart, chart_of(self._name_of(pool.site.file)))
                 and (home is None or is_in_folder(folder, home) or _cluster_of(pool) in folder.split("/"))
                 for pool, home in self._homes
             )
-        return self._tied[folder]
+        return self._tied[folder, chart]
 
     def home_of(self, pool: Pool) -> str | None:
         """Return the folder of the cluster of a pool; None if all pools are of one cluster, as far as one can tell."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 
+from afflint.yaml.prefilter import is_values_file
+
 _SHARED = frozenset(
     (
         "apps", "app", "base", "bases", "bootstrap", "charts", "clusterconfig", "common", "components", "config", "core", "crds", "flux",
@@ -108,6 +110,14 @@ def _folders_of(file: str) -> tuple[str, ...]:
 def folder_of(file: str) -> str:
     """Return the folder of a file; that of the root for its output, which has a name such as ``<kustomize apps/web>``."""
     return "/".join(_folders_of(file))
+
+
+def chart_of(file: str) -> str | None:
+    """Return the folder of the chart that a file is the output, a template or the values of; None for other files."""
+    if file.startswith("<helm ") or is_values_file(file):
+        return folder_of(file)
+    above, found, _ = file.replace("\\", "/").partition("/templates/")
+    return above if found else None
 
 
 _RENDERED = re.compile(r"<[a-z]+ (.+)>")
