@@ -54,6 +54,16 @@ def test_a_mistake_in_a_base_is_one_finding_that_lists_the_overlays(checking: Ch
     assert "= rendered: in 7 places: overlays/a, overlays/b, overlays/c and 4 more" in checking("--render", code=1)
 
 
+@pytest.mark.parametrize("word", ["yes", '"yes"', "off", "n"])
+def test_a_word_in_a_patch_that_is_a_boolean_only_in_older_yaml(checking: Checking, word: str) -> None:
+    base()
+    container = f"{{name: web, nodeSelector: {{worker: {word}}}}}"
+    patch = f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec: {{template: {{spec: {{containers: [{container}]}}}}}}\n"
+    overlay("prod", "patches: [{path: worker.yaml}]\n", worker=patch)
+    (finding,) = checking.report()["findings"]
+    assert (finding["file"], finding["line"], finding["rule"]) == ("overlays/prod/worker.yaml", 4, "misplaced-constraint")
+
+
 def test_a_patch_in_a_file(checking: Checking) -> None:
     base()
     patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {nodeSelector: {zone: 1}}}}\n"

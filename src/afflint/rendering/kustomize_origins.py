@@ -491,9 +491,11 @@ def _parse_annotation(text: Any, kind: type) -> Any:
 def _same_value(text: SourceText, base: Path, data: Any, rendered: Any, path: Path, value: Any, kind: str) -> _Hit | None:
     """Return the counterpart of a leaf in an object or a patch if it has the same value."""
     other = counterpart(data, rendered, path)
-    if other is None or not same(value_at(data, other), value):
+    if other is None:
         return None
-    return _Hit(text, (*base, *other), kind, len(path))
+    hit = _Hit(text, (*base, *other), kind, len(path))
+    # `yes` is the boolean `true` here and text for kustomize.
+    return hit if same(value_at(data, other), value) or text.document.raw(hit.path) == value else None
 
 
 def _by_operations(patch: SourceText, rendered: Any, path: Path, value: Any) -> Iterator[_Hit]:
