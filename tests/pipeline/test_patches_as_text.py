@@ -61,6 +61,15 @@ def test_json_in_quotes(quote: str) -> None:
     assert text.splitlines()[line - 1][column - 1 :].startswith(('"Exist"', "'Exist'"))
 
 
+@pytest.mark.parametrize(("head", "indentation", "number"), [(KUSTOMIZATION, 0, 0), (FLUX, 2, 0), (RELEASE, 6, 0), (KUBEVIRT, 4, 1)])
+def test_a_word_that_is_text_for_kustomize(head: str, indentation: int, number: int) -> None:
+    """kustomize reads strategic merge patches as YAML 1.2, and the operations of a JSON patch as YAML 1.1."""
+    part = PART.replace(POD, "{nodeSelector: {worker: yes}}")
+    assert len(lint(patched(head, part, indentation))) == number
+    operation = "- {op: add, path: /spec/template/spec/nodeSelector, value: {worker: yes}}\n"
+    assert len(lint(patched(head, operation, indentation))) == 1
+
+
 def test_a_field_at_the_wrong_level_of_a_part() -> None:
     patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  tolerations: [{key: a, operator: Exists}]\n"
     assert messages_of(patched(FLUX, patch, 2), "misplaced-constraint") == [

@@ -23,17 +23,17 @@ def as_read(findings: list[Finding], source: Source, kustomizations: Kustomizati
     if not any(map(_may_be_about_word, findings)):
         return findings
     certain = kustomizations.builds(source.path)
-    if certain is False:
-        return findings
-    words = _words_in(source)
+    words, patched = _words_in(source)
     kept = []
     for each in findings:
-        word = words.get((each.span.line, each.span.column)) if _may_be_about_word(each) else None
+        at = each.span.line, each.span.column
+        is_text = certain or at in patched
+        word = words.get(at, patched.get(at)) if (is_text or certain is None) and _may_be_about_word(each) else None
         if word is None:
             kept.append(each)
         elif each.rule == "unknown-field":
-            kept.append(each._replace(message=re.sub("`(?:true|false)`", f"`{word}`", each.message, count=1)) if certain else each)
-        elif certain is None:
+            kept.append(each._replace(message=re.sub("`(?:true|false)`", f"`{word}`", each.message, count=1)) if is_text else each)
+        elif not is_text:
             message = f"{each.message}; kustomize, which has other files of this folder, would read a string"
             kept.append(each._replace(severity="info", message=message))
     return kept
@@ -48,11 +48,25 @@ def _may_be_about_word(finding: Finding) -> bool:
     return finding.rule == "misread-label-key"
 
 
-def _words_in(source: Source) -> dict[tuple[int, int], str]:
-    """Return the words, by their positions, in a file that YAML 1.1 reads as booleans and YAML 1.2 as text; not those inside of texts."""
+_Words = dict[tuple[int, int], str]
+
+
+def _words_in(source: Source) -> tuple[_Words, _Words]:
+    """Return the words, by their positions, in a file that YAML 1.1 reads as booleans and YAML 1.2 as text.
+
+    Of those inside of texts only the ones in strategic merge patches of kustomize, as the second map: it reads these in any file.
+    """
+    from afflint.charts.values import embedded_patches
+
     try:
         data = to_utf8(read_bytes(source))
     except (OSError, UnicodeDecodeError):
-        return {}
+        return {}, {}
     found = [read(piece, index, line) for index, (piece, line, _) in enumerate(split(data))]
-    return {(span.line, span.column): word for document in found for span, word in document.plain_scalars(BOOLEAN_WORDS)}
+    inside = [(path, inner) for each in found for path, inner in embedded_patches(each)]
+    patches = [inner for path, inner in inside if type(inner.data) is dict and "customizeComponents" not in path]
+    own, patched = (
+        {(span.line, span.column): word for each in documents for span, word in each.plain_scalars(BOOLEAN_WORDS)}
+        for documents in (found, patches)
+    )
+    return own, patched
