@@ -116,6 +116,16 @@ class TestRedundantTerm:
     def test_equal_terms_are_reported_once(self) -> None:
         assert places(lint(required(EAST, EAST))) == ["a.yaml:11:13 info redundant-term"]
 
+    def test_an_operating_system_and_an_architecture_are_not_alternatives(self) -> None:
+        linux, arm = (
+            f"{{key: kubernetes.io/{key}, operator: In, values: [{value}]}}" for key, value in (("os", "linux"), ("arch", "arm64"))
+        )
+        assert messages_of(required(linux, arm), "redundant-term") == [
+            "11:13 a node needs only one of the two terms: `kubernetes.io/os In [linux]`, or `kubernetes.io/arch In [arm64]`"
+        ]
+        for terms in ((f"{linux}, {arm}",), (linux, EAST), (linux, arm, EAST), (EAST, f"{WEST}, {arm}")):
+            assert messages_of(required(*terms), "redundant-term") == []
+
     def test_a_pod_term_that_is_listed_twice(self) -> None:
         term = "{labelSelector: {matchLabels: {app: db}}, topologyKey: kubernetes.io/hostname}"
         text = pod(

@@ -148,10 +148,23 @@ def redundant_term(manifest: Workload) -> Iterator[Match]:
                 message = f"this term has no effect: term {other_index + 1} already matches every node that it matches"
                 yield Match(term.path, message, "Remove the term, or narrow the other term.", edits=removing(term.path))
                 break
+    yield from _platform_in_two_terms(required) if len(nodes.terms or ()) == 2 else ()
     preferred = _comparable(nodes.preferences)
     if preferred and all(isinstance(term.selector, Selector) for term in nodes.terms or ()):
         yield from _preferences(node_selector(manifest), preferred, [parsed for _, parsed in required])
     yield from _repeated_pod_terms(manifest)
+
+
+def _platform_in_two_terms(required: list[tuple[NodeAffinityTerm, Selector]]) -> Iterator[Match]:
+    """Report the operating system and the architecture as two alternatives: every node has both labels, so both are meant."""
+    asked = [each for _, parsed in required for each in parsed.requirements]
+    if len(required) == len(asked) == 2 and all(each.operator == "In" for each in asked) and {each.key for each in asked} == _PLATFORM:
+        first, second = (quoted(describe(each)) for each in asked)
+        message = f"a node needs only one of the two terms: {first}, or {second}"
+        yield Match(required[1][0].path, message, "Put both requirements into one term if a node needs both.")
+
+
+_PLATFORM = frozenset((node_labels.OS, node_labels.ARCH))
 
 
 def _comparable(terms: Sequence[NodeAffinityTerm]) -> list[tuple[NodeAffinityTerm, Selector]]:
