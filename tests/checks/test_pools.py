@@ -445,6 +445,14 @@ def test_a_selector_that_no_node_of_talhelper_meets_is_a_warning(asked: str, exp
     assert unmatched(f"nodeSelector: {{{asked}}}", pools=TALCONFIG) == [f"warning {each}" for each in expected]
 
 
+@pytest.mark.parametrize(("host", "number"), [("east-w1", 1), ("w1", 0), ("w9", 0), ("r2-e3", 0), ("e3", 1)])
+def test_a_part_of_the_name_of_a_host_is_a_mistake_in_each_of_several_clusters(host: str, number: int) -> None:
+    west = TALCONFIG.replace("home", "west").replace("w1,", "r2-e3,")
+    talos = {"clusters/home/talos/talconfig.yaml": TALCONFIG, "clusters/west/talos/talconfig.yaml": west}
+    found = lint(talos | {"apps/web.yaml": pod(f"nodeSelector: {{kubernetes.io/hostname: {host}}}")})
+    assert [each.rule for each in found] == ["no-matching-pool"] * number
+
+
 @pytest.mark.parametrize("asked", ["node-role.kubernetes.io/worker: 'true'", "node.kubernetes.io/instance-type: rpi4"])
 def test_roles_and_types_are_often_set_by_hand_and_therefore_an_info(asked: str) -> None:
     (found,) = unmatched(f"nodeSelector: {{{asked}}}", pools=TALCONFIG)

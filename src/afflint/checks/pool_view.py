@@ -18,6 +18,7 @@ from afflint.inventory.node_files import NodeFact
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.constraints import constraints_of
 from afflint.kube.decoding import InventoryError
+from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import Parsed, Selector, matches
 from afflint.kube.taints import Toleration, first_untolerated, readable_tolerations
 from afflint.placement.bounds import ScheduleBounds
@@ -59,6 +60,13 @@ def _are_siblings(chart: str | None, other: str | None) -> bool:
     return is_in_folder(chart, dirname(other))
 
 
+def ends_of(name: str) -> list[str]:
+    """Return a name with words between hyphens without its first word, its first two words, and so on."""
+    words = name.split("-")
+    return ["-".join(words[index:]) for index in range(1, min(len(words), _MOST_WORDS))]
+
+
+_MOST_WORDS = 32
 _PATCHED = frozenset(("base", "bases", "components", "patches"))
 """Folders with manifests that overlays of other folders complete."""
 _ANYTHING = (Toleration(operator="Exists"),)
@@ -104,6 +112,17 @@ class PoolView:
     def has_other_machines(self) -> bool:
         """Whether files configure machines one by one, and do not list all of them."""
         return any(pool.whose == "described" and not pool.listed for pool in self.pools)
+
+    @cached_property
+    def hosts(self) -> frozenset[str]:
+        """The names of the hosts, as far as they are known."""
+        labels = (label.requirement for pool in self.pools for label in pool.labels if label.key == HOSTNAME)
+        return frozenset(value for each in labels for value in each.values)
+
+    @cached_property
+    def ends_of_hosts(self) -> frozenset[str]:
+        """The names of the hosts without their first words."""
+        return frozenset(end for host in self.hosts for end in ends_of(host))
 
     @property
     def noun(self) -> str:

@@ -10,14 +10,14 @@ from functools import cache
 from afflint.checks.admission.keys import KEY_HELP, VALUE_HELP, invalid_key_message, invalid_value_message
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.checks.nodes import likely_typos
-from afflint.checks.pool_view import PoolRequirements, PoolView
+from afflint.checks.pool_view import PoolRequirements, PoolView, ends_of
 from afflint.constraints.nodes import NodeRequirement
 from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import MOST_NAMED, nearest, quoted, summarize_names
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.label_syntax import is_key, is_value
-from afflint.kube.node_labels import INSTANCE_TYPE, ROLES, is_well_known
+from afflint.kube.node_labels import HOSTNAME, INSTANCE_TYPE, ROLES, is_well_known
 from afflint.kube.selectors import Requirement, describe, has_placeholder
 from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, first_untolerated, tolerates
 from afflint.pools.fields import INVALID_TAINT, UNREACHABLE_LABEL
@@ -36,7 +36,9 @@ def no_matching_pool(view: PoolView, target: Target) -> Iterator[CrossManifestMa
     opened = pools_open_to(view)
     for requirements in view.demands:
         usable = pools_for(requirements, view.index) & opened(requirements.tolerations)
-        if usable or _is_built_in(requirements) or view.has_node(requirements) or not (complete or view.ties(requirements.pods.site)):
+        if usable or _is_built_in(requirements) or view.has_node(requirements):
+            continue
+        if not (complete or view.ties(requirements.pods.site) or (view.listed and _names_part_of_host(requirements, view))):
             continue
         if not complete and (pools_for(requirements, view.index_of_others) or view.is_elsewhere(requirements.pods.site)):
             continue
@@ -50,6 +52,16 @@ def no_matching_pool(view: PoolView, target: Target) -> Iterator[CrossManifestMa
             key = at is not None and at[-1] == reason.key and reason.of_key
             match = Match(path, reason.message, reason.help, key=key, related=reason.related, severity=severity)
             yield CrossManifestMatch(requirements.pods.site, requirements.pods.ref, match)
+
+
+def _names_part_of_host(requirements: PoolRequirements, view: PoolView) -> bool:
+    """Return whether the pods require a host by a part of the name of a node, or by more than its name: ``east-w1`` for ``w1``.
+
+    That is a mistake in whichever of several clusters they run.
+    """
+    asked = [each.requirement for alternative in requirements.alternatives for each in alternative]
+    named = {value for each in asked if each.key == HOSTNAME and each.operator == "In" for value in each.values}
+    return any(value in view.ends_of_hosts or not view.hosts.isdisjoint(ends_of(value)) for value in named)
 
 
 class _PoolRejection(NamedTuple):
