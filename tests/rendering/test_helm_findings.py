@@ -6,6 +6,7 @@ import pytest
 
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.helm import Charts
+from deployment_text import deployment
 from rendering.rendered_trees import Checking, write
 
 pytestmark = pytest.mark.usefixtures("helm_tool")
@@ -276,3 +277,39 @@ SPREAD = "[{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, la
 def test_users_choose_the_name_of_a_release(checking: Checking, labels: str, reported: bool) -> None:
     chart(values=f"topologySpreadConstraints: {SPREAD % labels}\n", template=OWN_LABELS)
     assert [each["rule"] for each in checking.report()["findings"]] == ["spread-misses-itself"] * reported
+
+
+LITERAL = """\
+      {{- if SWITCH }}
+      nodeselector: {disktype: ssd}
+      {{- end }}
+"""
+UNKNOWN_FIELD = "unknown field `nodeselector` in this pod spec; did you mean `nodeSelector`?"
+
+
+def behind(*switches: str) -> dict[str, str]:
+    """A template for each switch, behind which there is a mistake in literal text."""
+    return {
+        f"templates/web-{number}.yaml": deployment("containers: [{name: web, image: web}]") + LITERAL.replace("SWITCH", each)
+        for number, each in enumerate(switches)
+    }
+
+
+@pytest.mark.parametrize(
+    "switches",
+    [
+        pytest.param([".Values.azure"], id="one that the values do not declare"),
+        pytest.param([f".Values.cloud{number}.enabled" for number in range(8)], id="many that cannot be true together"),
+    ],
+)
+def test_what_is_behind_a_switch_is_checked_as_it_is_written(checking: Checking, switches: list[str]) -> None:
+    """Rendering with `--render` never finds less in it than a run without."""
+    values = "".join(f"cloud{number}: {{enabled: false}}\n" for number in range(8))
+    clash = "{{ if and .Values.cloud0.enabled .Values.cloud1.enabled }}{{ .Values.absent.name }}{{ end }}\n"
+    write({f"chart/{name}": text for name, text in behind(*switches).items()})
+    write({"chart/Chart.yaml": CHART, "chart/values.yaml": values, "chart/templates/clash.yaml": clash})
+    findings = checking.report("chart")["findings"]
+    assert [(each["file"], each["line"]) for each in findings] == [
+        (f"chart/templates/web-{number}.yaml", 11) for number in range(len(switches))
+    ]
+    assert all(each["message"].endswith(UNKNOWN_FIELD) for each in findings)

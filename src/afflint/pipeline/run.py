@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from afflint.findings.finding import FileId, Finding, Found, sort_key
@@ -253,9 +254,10 @@ def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
     if options.renders is not None:
         probed = options.renders.probed(reduced.settings.rules, reduced.settings.target)
         probed += _found_beside_output(reduced, options.renders)
-        of_presets = options.renders.of_presets(lambda source: _checked_alone(source, reduced.settings))
+        check = partial(_checked_alone, settings=reduced.settings)
+        of_presets = options.renders.of_presets(check)
         unsilenced = reduced.suppression_filter.remaining_in_source
-        findings, silenced, sources = options.renders.placed(findings, sources, unsilenced, probed, of_presets)
+        findings, silenced, sources = options.renders.placed(findings, sources, unsilenced, probed, of_presets, check)
         suppressed += silenced
         checked += [source.name for source in options.renders.covered]
     findings = sorted([*findings, *reduced.faults], key=sort_key)

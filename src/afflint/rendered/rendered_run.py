@@ -243,10 +243,12 @@ class RenderedRun:
         unsilenced: Unsilenced,
         probed: Iterable[PlacedFinding] = (),
         of_presets: Iterable[PresetFinding] = (),
+        check: CheckAlone = lambda _: [],
     ) -> OriginalFindings:
         """Return the findings of a run at their origins. A mistake that several roots render is one finding.
 
         ``probed`` are further findings, of the rules for charts, and ``of_presets`` those in the output of charts with their presets.
+        ``check`` returns the findings in the literal text of a template.
         ``unsilenced`` returns the findings of a source that no suppression there applies to, and how many its comments suppress.
         """
         numbers = _Numbers(sources, self._given, self.covered)
@@ -263,7 +265,9 @@ class RenderedRun:
         shown = {(each.rule, each.source, each.span.line) for found in (kept, *at_source.values()) for each in found}
         lines = {(each.source, each.span.line) for each in kept}  # A chart that is not rendered is also read as text.
         in_values = [each for placed in probed if ((each := _in_file(placed, numbers)).source, each.span.line) not in lines]
-        for each in (*in_values, *_of_presets(of_presets, shown, numbers)):
+        further = [*in_values, *_of_presets(of_presets, shown, numbers)]
+        lines |= {(each.source, each.span.line) for found in (further, *at_source.values()) for each in found}
+        for each in (*further, *self._in_lacking_lines(check, lines, moving, numbers)):
             if self._is_shown(each, numbers):
                 at_source.setdefault(each.source, []).append(each)
         suppressed = 0
@@ -272,6 +276,27 @@ class RenderedRun:
             kept += remaining
             suppressed += silenced
         return OriginalFindings(_each_once(_without_guesses(kept)), suppressed, tuple(numbers.sources))
+
+    def _in_lacking_lines(
+        self, check: CheckAlone, shown: set[tuple[int, int]], moving: Mapping[str, _Moving], numbers: _Numbers
+    ) -> Iterator[Finding]:
+        """Yield the findings in lines of templates that are in no output, such as those behind a switch.
+
+        ``shown`` are the lines with other findings, by the numbers of their files.
+        """
+        known = {**moving}
+        for source in self.covered:
+            file = os.path.realpath(source.path)
+            roots = {path for path, build in self._builds.items() if build.tool == "helm" and file in build.covered}
+            number = numbers.of(file)
+            found = [each for each in check(source) if (number, each.span.line) not in shown] if roots else []
+            found = [each for each in found if each.rule not in _OF_COMMENTS]
+            if found:
+                known |= self._source_maps(roots - known.keys())
+            for each in found:
+                if all(known[path].lacks(file, each.span.line) for path in roots):
+                    related = tuple([place._replace(source=number) for place in each.related])
+                    yield each._replace(source=number, related=related, fix=None)
 
     def names_of(self, paths: Iterable[str]) -> list[str]:
         """Return the names of the roots with these outputs."""
@@ -428,6 +453,10 @@ class _Moving:
         text = lines[line - parsed.line - 1]
         column = len(text) - len(text.lstrip(" -")) + 1
         return self.places(document, Span(line, column, line, column))[0][0]
+
+    def lacks(self, file: str, line: int) -> bool:
+        """Return whether a line of a template is certainly not in the output."""
+        return self._way is not None and self._way.lacks(file, line)
 
     def template_of_line(self, document: int, line: int) -> SourcePlace | None:
         """Return the line of a template that produced a line of the output; None if it is not that of a chart."""

@@ -40,6 +40,7 @@ class ChartSourceMap(SourceMap):
         self._root_file = rendering.chart.root_file
         self._sources: list[str] = []
         self._own_values: list[str] = []
+        self._lacking: set[tuple[str, int]] = set()
         self._plain = documents_of(output)
         self._template_files = _source_files(output)
         self._marked_documents: dict[int, Document] = self._with_marks()
@@ -66,6 +67,10 @@ class ChartSourceMap(SourceMap):
         """Return the template and the innermost line that produced the value at a path; None if it is unknown."""
         marks = self.marks(document, path)
         return (self._sources[marks[0].file], marks[0].line) if marks else None
+
+    def lacks(self, file: str, line: int) -> bool:
+        """Return whether a line of a template, links resolved, is certainly not in the output: it has a mark, which is not there."""
+        return (file, line) in self._lacking
 
     def data(self, document: int) -> Any:
         """Return the data of a rendered document; None without such a document."""
@@ -137,11 +142,14 @@ class ChartSourceMap(SourceMap):
                 names = [os.path.relpath(each, top) for each in templates]
                 self._sources = [origin(each) for each in templates]
                 self._own_values = [written for each in values_in(top) if os.path.isfile(written := origin(each))]
+                given: set[Mark] = set()
                 for number, path in enumerate(templates):
                     text = read_template(path)
                     if text is not None:
+                        marked = add_marks(text, number, skipped.get(names[number], ()))
+                        given.update(marks_in(marked))
                         with open(path, "w", encoding="utf-8", newline="") as file:
-                            file.write(add_marks(text, number, skipped.get(names[number], ())))
+                            file.write(marked)
                 try:
                     output = self._rendering.render(top)
                 except RenderError as error:
@@ -153,6 +161,8 @@ class ChartSourceMap(SourceMap):
             documents = documents_of(output)
             wrong = {mark for each in documents.values() for mark in self._changed(each)}
             if not wrong:
+                lacking = given.difference(marks_in(output.decode("utf-8", "replace")))
+                self._lacking = {(os.path.realpath(self._sources[each.file]), each.line) for each in lacking}
                 break
             for mark in wrong:
                 skipped.setdefault(names[mark.file], set()).add(mark.line)
@@ -278,6 +288,10 @@ class DownloadedSourceMap(SourceMap):
     folder: str
     elsewhere: SourcePlace
     defaults: ChartDefaults | None
+
+    def lacks(self, file: str, line: int) -> bool:
+        """Return whether a line of a template is certainly not in the output of the chart."""
+        return self.inner.lacks(file, line)
 
     def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:
         """Return the source positions of a rendered value, or of its key, that are in files of the user."""

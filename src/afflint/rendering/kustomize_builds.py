@@ -163,7 +163,7 @@ def _folders(root: Kustomization, hint: Hint) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class KustomizeSourceMap:
+class KustomizeSourceMap(SourceMap):
     """The source map of a kustomization, in whose output Flux replaces variables.
 
     ``defaults`` are what it renders without values for downloaded charts, if it has some. ``elsewhere`` returns the reported place for
@@ -242,6 +242,10 @@ class PostRenderedSourceMap(SourceMap):
             return (place,)
         at = cursor_at(text.document, place.span.line, place.span.column)
         return self._chart.place(place.document, identity, at.path, key=at.on_key)
+
+    def lacks(self, file: str, line: int) -> bool:
+        """Return whether a line of a template is certainly not in the output of the chart."""
+        return self._chart.lacks(file, line)
 
 
 def _write(folder: str, output: bytes) -> str:

@@ -65,6 +65,10 @@ class SourceMap(Protocol):
         """Return the identity of a rendered object in its source; None if it is unknown. By default, it is the same."""
         return identity
 
+    def lacks(self, file: str, line: int) -> bool:  # noqa: ARG002
+        """Return whether a line of a template, links resolved, is certainly not in the output. By default, that is not known."""
+        return False
+
 
 def identity_of(data: Mapping[str, Any]) -> RenderedIdentity:
     """Return the identity of an object."""
