@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from afflint.rendering.chart_trials import ChartTrials
 from deployment_text import deployment
 from rendering.rendered_trees import Checking, write
 
@@ -176,7 +177,7 @@ def test_invalid_yaml(checking: Checking) -> None:
     chart(GOOD.replace("tolerations: {{- toYaml . | nindent 8 }}", "tolerations: {{- toYaml . | nindent 8 }}:"))
     (messages,) = found(checking)
     assert messages.startswith(
-        f"templates/web.yaml:{FIRST + 3} if `tolerations` is set, Helm cannot render the chart: it is invalid YAML ("
+        f"templates/web.yaml:{FIRST + 4} if `tolerations` is set, Helm cannot render the chart: it is invalid YAML ("
     )
 
 
@@ -259,7 +260,7 @@ def test_the_first_line_is_indented_twice(checking: Checking) -> None:
     chart(template, "nodeSelector: {}\n")
     (messages,) = found(checking)
     assert messages.startswith(
-        f"templates/web.yaml:{FIRST} if `nodeSelector` has several entries, Helm cannot render the chart: it is invalid YAML ("
+        f"templates/web.yaml:{FIRST + 2} if `nodeSelector` has several entries, Helm cannot render the chart: it is invalid YAML ("
     )
 
 
@@ -522,14 +523,20 @@ def guarded(condition: str, values: str, lines: str = IN_CONTAINER) -> None:
         ("and .Values.a (not .Values.b)", "a: false\nb: true\n", "`a` is `true` and `b` is `false`"),
         ("or .Values.a .Values.b", "a: false\nb: false\n", "`a` is `true`"),
         ('eq .Values.mode "deployment"', "mode: daemonset\n", "`mode` is `deployment`"),
-        ('has .Values.mode (list "deployment" "other")', "mode: daemonset\n", None),
         (".Values.web.replicas", "web: {replicas: 0}\n", "`web.replicas` is `1`"),
     ],
 )
-def test_a_switch_of_any_name(checking: Checking, condition: str, values: str, words: str | None) -> None:
+def test_a_switch_of_any_name(checking: Checking, condition: str, values: str, words: str) -> None:
     guarded(condition, values)
     expected = f"if `nodeSelector` is set and {words}, `nodeSelector` becomes an unknown field of the container"
-    assert [each.partition(" ")[2] for each in found(checking)][:1] == ([expected] if words else [])
+    assert [each.partition(" ")[2] for each in found(checking)][:1] == [expected]
+
+
+def test_a_switch_that_is_not_understood(checking: Checking) -> None:
+    """The literal text is checked."""
+    guarded('has .Values.mode (list "deployment" "other")', "mode: daemonset\n")
+    (message,) = found(checking)
+    assert message.endswith("are not fields of the container; they belong in spec.template.spec")
 
 
 def test_a_switch_in_the_pod_spec(checking: Checking) -> None:
@@ -549,6 +556,42 @@ def test_two_switches_that_exclude_each_other(checking: Checking) -> None:
     messages = found(checking)
     assert any(each.startswith("templates/web.yaml:14 if `nodeSelector` is set and `mode` is `a`") for each in messages)
     assert any(each.startswith("templates/other.yaml:14 if `affinity` is set and `mode` is `b`") for each in messages)
+
+
+def test_a_value_that_is_read_if_another_is_not_set(checking: Checking) -> None:
+    """Both are never set together."""
+    template = """\
+      {{- if .Values.web.tolerations }}
+      tolerations:
+        {{- toYaml .Values.web.tolerations | nindent 8 }}
+      {{- else if .Values.tolerations }}
+        {{- toYaml .Values.tolerations }}
+      {{- end }}
+"""
+    chart(template, "tolerations: []\nweb: {tolerations: []}\n")
+    (message,) = found(checking)
+    assert message.startswith(set_value(FIRST + 4, "tolerations", "Helm cannot render the chart: it is invalid YAML ("))
+
+
+def test_a_chain_of_values_that_replace_each_other(checking: Checking) -> None:
+    line = "      {{- else if .Values.NAME.nodeSelector }}\n      nodes: {{ toJson .Values.NAME.nodeSelector }}\n"
+    lines = "".join(line.replace("NAME", name) for name in "abc").replace("else if", "if", 1)
+    chart(f"{lines}      {{{{- end }}}}\n", "".join(f"{name}: {{nodeSelector: {{}}}}\n" for name in "abc"))
+    assert [each.partition(",")[0] for each in found(checking)] == [
+        f"templates/web.yaml:{FIRST + 2 * number + 1} if `{name}.nodeSelector` is set" for number, name in enumerate("abc")
+    ]
+
+
+def test_a_value_that_replaces_another_on_one_line_needs_no_run_of_its_own(checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[object] = []
+    render = ChartTrials.rendered
+    monkeypatch.setattr(ChartTrials, "rendered", lambda self, values: (runs.append(values), render(self, values))[1])
+    chart(
+        "      nodeSelector: {{- toYaml (.Values.web.nodeSelector | default .Values.nodeSelector) | nindent 8 }}\n",
+        "nodeSelector: {}\nweb: {nodeSelector: {}}\n",
+    )
+    assert found(checking) == []
+    assert len([each for each in runs if each]) == 1
 
 
 @pytest.mark.parametrize(

@@ -114,11 +114,14 @@ class ChartTable:
         """Return whether a template prints the value at a path as it is, so that the chart expects text."""
         return any(each.value == Ref(path) and each.form in ("text", "quoted") for each in self.landings)
 
-    def line_of(self, path: Path, file: str) -> tuple[str, int] | None:
-        """Return a template and the first line that reads the value at a path, in the ``file`` if possible; None if none reads it."""
-        found = [(each.file, each.line) for each in self.landings if each.value == Ref(path)]
-        found += [at for known in (self.reads.asked, self.reads.whole) if (at := known.get(path)) is not None]
-        return min(found, key=lambda at: (at[0] != file, at), default=None)
+    def line_of(self, path: Path, file: str, *, written: bool = False) -> tuple[str, int] | None:
+        """Return a template and the first line that reads the value at a path, in the ``file`` if possible; None if none reads it.
+
+        ``written``: a line that writes it is better than one that only asks for it.
+        """
+        found = [((each.file, each.line), False) for each in self.landings if each.value == Ref(path)]
+        found += [(at, written) for known in (self.reads.asked, self.reads.whole) if (at := known.get(path)) is not None]
+        return min(found, key=lambda each: (each[0][0] != file, each[1], each[0]))[0] if found else None
 
     def is_known(self, path: Path) -> bool:
         """Return whether everything that may read the value at a path is known. A chart that writes nothing may be for other charts."""

@@ -282,6 +282,7 @@ class TemplateReader:
 
     def _branch(self, action: Statement, body: Sequence[Piece], dot: Symbol, scope: Scope) -> tuple[Condition, tuple[OutputPiece, ...]]:
         """Return the condition of a branch, and what it writes."""
+        self._line = action.line
         if action.expression is None or action.word == "block":
             given = [each for part in (action.expression or ())[2:] for each in part]  # The name of a block, and its value.
             return TRUE, self._run(body, self._value(given[1], dot, scope) if len(given) > 1 else dot, scope)

@@ -260,6 +260,8 @@ class ChartProbes:
         known = {each.probe.number for each in self.broken}
         remaining = [each for each in self.probes if each.number not in known]
         is_lacking = self.trials.lacks_workload(self.trials.output)
+        for group in self._in_other_branches(remaining):
+            self._explore(group, default)
         switches = self._switches_of(remaining)
         rendered = [self._explore(remaining, each) for each in self._with_switches(switches, is_lacking=is_lacking)]
         if is_lacking and self.trials.lacks_workload(self.trials.output, *(each.data for each in self.outputs)):
@@ -274,16 +276,11 @@ class ChartProbes:
 
         Each group has what goes together, by the numbers of the probes. What only has to be set to some text or list is left out.
         """
-        numbers = {each.path: each.number for each in probes if each.in_list is None}
-        values = merged_values(self.trials.values, nested((each.path, each.given) for each in probes if each.in_list is None))
         groups: list[dict[int, list[Setting]]] = []
         chosen: list[dict[tuple[str, ...], Any]] = []
-        for landing in self.trials.table.landings:
-            number = next((known for path in paths_of(landing.value) if (known := numbers.get(tuple(map(str, path)))) is not None), None)
-            if number is None or not _may_have_pods(landing.kinds) or holds(landing.condition, values) is not False:
-                continue
-            settings = settings_for(landing.condition, values) or []
-            if not settings or any(path in numbers or WORD in str(value) for path, value in settings):
+        set_by_probes = {each.path for each in probes}
+        for number, _, settings in self._reads_of(probes):
+            if not settings or any(path in set_by_probes or WORD in str(value) for path, value in settings):
                 continue
             fits = [all(known.get(path, value) == value for path, value in settings) for known in chosen]
             position = fits.index(True) if True in fits else len(groups)
@@ -293,6 +290,38 @@ class ChartProbes:
             chosen[position].update(settings)
             groups[position].setdefault(number, []).extend(settings)
         return groups[:_MOST_GROUPS]
+
+    def _in_other_branches(self, probes: Sequence[Probe]) -> list[list[Probe]]:
+        """Return groups of probes: some values have lines of their own that are rendered only if others are not set, as in an `else if`."""
+        numbers = {each.path: each.number for each in probes if each.in_list is None}
+        reads = [*self._reads_of(probes)]
+        seen = {line for _, line, settings in reads if settings == []}
+        groups: list[tuple[set[int], set[int]]] = []
+        for number, line, settings in reads:
+            if line in seen or not settings or not all(path in numbers and not value for path, value in settings):
+                continue
+            seen.add(line)
+            others = {numbers[path] for path, _ in settings}
+            fitting = (each for each in groups if number not in each[1] and others.isdisjoint(each[0]))
+            wanted, unwanted = next(fitting, (set[int](), set[int]()))
+            if not wanted:
+                groups.append((wanted, unwanted))
+            wanted.add(number)
+            unwanted |= others
+        return [[each for each in probes if each.number not in unwanted] for _, unwanted in groups[:_MOST_GROUPS]]
+
+    def _reads_of(self, probes: Sequence[Probe]) -> Iterator[tuple[int, tuple[str, int], list[Setting] | None]]:
+        """Yield where templates write the values of probes into objects that may create pods: the number of the probe, and the line.
+
+        The last item is what has to be set besides all probes so that it is rendered there; None if that is not known.
+        """
+        numbers = {each.path: each.number for each in probes if each.in_list is None}
+        values = merged_values(self.trials.values, nested((each.path, each.given) for each in probes if each.in_list is None))
+        for each in self.trials.table.landings:
+            number = next((known for path in paths_of(each.value) if (known := numbers.get(tuple(map(str, path)))) is not None), None)
+            if number is not None and _may_have_pods(each.kinds):
+                is_rendered = holds(each.condition, values) is not False
+                yield number, (each.file, each.line), [] if is_rendered else settings_for(each.condition, values)
 
     def _with_switches(self, groups: Sequence[dict[int, list[Setting]]], *, is_lacking: bool) -> Iterator[ChartBaseline]:
         """Yield the chart with each group of switches, the first one with all components enabled if some are not created by default."""
@@ -410,7 +439,7 @@ class ChartProbes:
         if line and first in templates_of(self.trials.folder):  # A chart chooses what its errors name.
             return line_place(first, int(line))
         folder = self.trials.folder
-        read = self.trials.table.line_of(tuple(probe.path), os.path.relpath(first, folder).replace(os.sep, "/"))
+        read = self.trials.table.line_of(tuple(probe.path), os.path.relpath(first, folder).replace(os.sep, "/"), written=bool(reason))
         if read is not None and os.path.isfile(file := os.path.join(folder, *read[0].split("/"))):
             return line_place(file, read[1])
         return probe.declared_at or line_place(self.trials.rendering.chart.root_file, 1)
