@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -211,6 +212,24 @@ def test_an_interrupt_ends_running_programs(jobs: str, programs: Path, tmp_path:
     assert running.returncode == 130
     assert not [process for process in started if is_there(process)]
     assert len([*tmp_path.glob("*.pid")]) == int(jobs), "nothing else was started"
+
+
+def test_an_interrupt_ends_computations() -> None:
+    """It may take long to find out what a chart does, without any program."""
+    begun, finished = Event(), Event()
+
+    def work(name: str) -> None:
+        if name == "interrupted":
+            begun.wait()
+            raise KeyboardInterrupt
+        begun.set()
+        for _ in range(10**9):
+            pass
+        finished.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        rendering.ProgramRunner(network=False, jobs=2).each(work, ["interrupted", "computing"])
+    assert not finished.is_set()
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,7 @@ class ProgramRunner:
         self._end = None if all_together is None else time.monotonic() + all_together
         self._jobs = jobs
         self._running: set[GuardedProcess] = set()
+        self._working: set[int] = set()
         self._lock = threading.Lock()
         self._stopped = False
 
@@ -199,18 +200,30 @@ class ProgramRunner:
         clean_up_when_terminated()
         from concurrent.futures import ThreadPoolExecutor
 
+        def work(item: Item) -> Result:
+            thread = threading.get_ident()
+            self._working.add(thread)
+            try:
+                return function(item)
+            finally:
+                self._working.discard(thread)
+
         with ThreadPoolExecutor(max(self._jobs, 1)) as pool:
             try:
-                return list(pool.map(function, waiting))
+                return list(pool.map(work, waiting))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 self._stop()
                 raise
 
     def _stop(self) -> None:
+        import ctypes
+
         self._stopped = True
-        with self._lock:
+        with self._lock:  # No program is being started.
             running = list(self._running)
+            for thread in list(self._working):  # It may compute for a long time, without a program.
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(SystemExit))
         for process in running:
             process.end()
 
