@@ -136,3 +136,16 @@ def test_many_alternatives_take_linear_time(checking: Checking) -> None:
     branches = "".join(f"{{{{ else if .Values.a{number} }}}}\n" for number in range(20_000))
     chart("", refusal=f'{{{{ if .Values.a }}}}{branches}{{{{ end }}}}{{{{ fail "never and nowhere" }}}}')
     assert found(checking) == [f"{LINE} if `nodeSelector` is set, {FOUND}"]
+
+
+@pytest.mark.parametrize("admitted", [">= 1.19.0-0 <= 1.24.0-0", "<1.25.0-0", "~1.23", "1.20 - 1.22"])
+def test_a_chart_for_an_older_version_is_rendered_for_it(checking: Checking, admitted: str) -> None:
+    chart("")
+    write({"chart/Chart.yaml": f'apiVersion: v2\nname: web\nversion: 1.0.0\nkubeVersion: "{admitted}"\n'})
+    assert found(checking) == [f"{LINE} if `nodeSelector` is set, {FOUND}"]
+
+
+def test_a_chart_for_no_version(checking: Checking) -> None:
+    chart("")
+    write({"chart/Chart.yaml": 'apiVersion: v2\nname: web\nversion: 1.0.0\nkubeVersion: "<0.9"\n'})
+    assert found(checking) == []

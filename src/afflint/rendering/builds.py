@@ -534,7 +534,7 @@ class _Roots:
         return Build("helm", "", chart.folder, chart.root_file, output, covered, source_map, copy.missing_dependencies, trials, chart)
 
     def _retried(self, folder: str, reason: str) -> Build | None:
-        """Return the build of a chart with values that it accepts, other than its default values; None without such values."""
+        """Return the build of a chart with values, or for a version, that it accepts, other than the given ones; None without such."""
         known, chart = self._known_charts, Chart(folder)
         try:
             known.reject_links(folder)

@@ -19,7 +19,6 @@ from afflint.rendering.helm_origins import ChartSourceMap
 from afflint.rendering.line_marks import read_template, templates_of
 from afflint.rendering.roots import chart_data
 from afflint.rendering.source_documents import SourceTexts
-from afflint.source.temporary_folders import temporary_folder
 
 _MOST_RENDERS = 24
 _MOST_DEPTH = 8
@@ -96,13 +95,10 @@ class ChartTrials:
             return None
         self.renders += 1
         rendering = replace(self.rendering, extra=merged(self.rendering.extra, values))
-        with temporary_folder() as folder:
-            top = os.path.join(folder, "chart")
-            try:
-                rendering.copy(top)
-            except OSError:
-                return None
-            output = rendering.render(top)
+        try:
+            output = rendering.output()
+        except OSError:
+            return None
         return TrialOutput(output, lambda: ChartSourceMap(output, rendering, self.texts, own_lines=True))
 
 

@@ -259,6 +259,13 @@ class ChartRendering:
                 command += ["--api-versions", _SERVED]
             return self.runner.output([*command, *(["--namespace", chart.namespace] if chart.namespace else [])], chart.folder)
 
+    def output(self) -> bytes:
+        """Return the output of a new copy of the chart. Raises RenderError and OSError."""
+        with temporary_folder() as folder:
+            top = os.path.join(folder, "chart")
+            self.copy(top)
+            return self.render(top)
+
     def first(self, folder: str) -> tuple[bytes, ChartRendering]:
         """Return the output of a copy of the chart in a folder, and the rendering of the chart with the values files that it needs.
 

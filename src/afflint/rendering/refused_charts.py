@@ -1,5 +1,7 @@
 """Charts that refuse their default values, rendered with values that their errors and templates name, or without the template that fails.
 
+Charts that refuse the version of Kubernetes are rendered for one that they name.
+
 A chart may require an address or a password with `fail` or `required`. What it does with placement values can be seen with any address.
 """
 
@@ -33,11 +35,12 @@ from afflint.rendering.template_conditions import (
     values_in,
 )
 from afflint.source.sources import VALUES
-from afflint.source.temporary_folders import temporary_folder
 from afflint.yaml.document import map_at, value_at_path
 from afflint.yaml.go_syntax import Statement, Text
 
 _MOST_RENDERS = 10
+_MOST_VERSIONS = 4
+_INCOMPATIBLE = re.compile(r"requires kubeVersion: (.+) which is incompatible with Kubernetes")
 _SHORTEST_TEXT = 10
 _NOTES = "templates/NOTES.txt"
 _NIL = re.compile(r"<\$?\.Values\.([\w.]+)[^>]*>: nil pointer")
@@ -58,6 +61,9 @@ class AcceptedChart(NamedTuple):
 
 def accepted(rendering: ChartRendering, reason: str) -> AcceptedChart | None:
     """Return a chart with values that it accepts; None if none are found. ``reason`` is the error of Helm with its own values."""
+    incompatible = _INCOMPATIBLE.search(reason)
+    if incompatible is not None:
+        return _accepted_for_version(rendering, incompatible[1])
     state = _RenderAttempt(reason)
     templates = _Templates(rendering.chart.folder)
     seen, tried = {reason}, set[str]()
@@ -68,10 +74,7 @@ def accepted(rendering: ChartRendering, reason: str) -> AcceptedChart | None:
         tried.add(repr(attempt))
         changed = replace(rendering, extra=nested(attempt.settings), without=frozenset(attempt.without))
         try:
-            with temporary_folder() as folder:
-                top = os.path.join(folder, "chart")
-                changed.copy(top)
-                return AcceptedChart(changed, changed.render(top), attempt.condition)
+            return AcceptedChart(changed, changed.output(), attempt.condition)
         except RenderError as error:
             if error.reason not in seen and not _OF_GUESS.search(error.reason):
                 state = replace(attempt, reason=error.reason)
@@ -79,6 +82,24 @@ def accepted(rendering: ChartRendering, reason: str) -> AcceptedChart | None:
         except OSError:
             return None
     return None
+
+
+def _accepted_for_version(rendering: ChartRendering, admitted: str) -> AcceptedChart | None:
+    """Return a chart for a version of Kubernetes in the range that it admits, or one before it: `<1.25` does not contain 1.25."""
+    minors = sorted({int(each) for each in _MINOR.findall(admitted)}, reverse=True)
+    for minor in [*dict.fromkeys(each - less for each in minors for less in (0, 1))][:_MOST_VERSIONS]:
+        changed = replace(rendering, version=f"1.{minor}")
+        try:
+            return AcceptedChart(changed, changed.output(), "")
+        except RenderError as error:
+            if _INCOMPATIBLE.search(error.reason) is None:
+                return accepted(changed, error.reason)
+        except OSError:
+            return None
+    return None
+
+
+_MINOR = re.compile(r"(?<![\d.])1\.(\d{1,2})(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
