@@ -539,6 +539,20 @@ def test_a_switch_that_is_not_understood(checking: Checking) -> None:
     assert message.endswith("are not fields of the container; they belong in spec.template.spec")
 
 
+def test_only_the_switches_of_the_workload_with_the_mistake_are_named(checking: Checking) -> None:
+    def workload(name: str, lines: str) -> str:
+        head = deployment("containers:", "  - name: web", "    image: web:1", name=name)
+        return f"{{{{- if .Values.{name}.on }}}}\n{head}{lines}{{{{- end }}}}\n"
+
+    names = {"one": GOOD, "two": IN_CONTAINER, "three": GOOD}
+    more = {f"templates/{name}.yaml": workload(name, lines) for name, lines in names.items()}
+    chart(GOOD, VALUES + "".join(f"{name}: {{on: false}}\n" for name in names), more)
+    assert found(checking)[0] == (
+        f"templates/two.yaml:{FIRST + 2} if `nodeSelector` is set and `two.on` is `true`, "
+        "`nodeSelector` becomes an unknown field of the container"
+    )
+
+
 def test_a_switch_in_the_pod_spec(checking: Checking) -> None:
     """The workload is rendered by default, but the value is behind another switch."""
     lines = "      {{- if .Values.dedicated }}\n      nodeSelector:\n      {{ toYaml .Values.nodeSelector | indent 8 }}\n      {{- end }}\n"

@@ -122,19 +122,20 @@ def objects_in(files: Iterable[WrittenFile]) -> list[ObjectText]:
     found: list[ObjectText] = []
     left = _MOST_PIECES
     for each in files:
-        layout = _Layout(left)
+        layout = _Layout(left, each.file)
         layout.write(each.pieces, TRUE, 0)
         layout.end_line()
-        found += [replace(written, file=each.file) for written in layout.objects]
+        found += layout.objects
         left = layout.left
     return found
 
 
 class _Layout:
-    def __init__(self, left: int) -> None:
-        """``left``: the number of pieces that may be written."""
+    def __init__(self, left: int, file: str) -> None:
+        """``left``: the number of pieces that may be written. ``file``: the template."""
         self.left = left
-        self.objects = [ObjectText()]
+        self._file = file
+        self.objects = [ObjectText(file)]
         self._state = _State()
         self._inline: dict[int, bool] = {}
 
@@ -204,7 +205,7 @@ class _Layout:
             self._land(state.gaps, tuple(step for _, step in state.stack), is_part=True)
             return
         if bare.startswith("---"):
-            self.objects.append(ObjectText())
+            self.objects.append(ObjectText(self._file))
             self._state = replace(state, stack=(), block=-1)
             return
         if bare != _GAP or next(paths_of(state.gaps[0].hole.value), None) is not None:  # Otherwise it may be empty.

@@ -68,7 +68,8 @@ def misrendered_chart_value(chart: ChartProbes, target: Target) -> Iterator[Char
             yield from _broken(broken)
     for stray in chart.stray:
         words = f"{quoted(stray.added)} is added to {quoted(field_of(stray.path))}"
-        yield ChartMatch(stray.probe, _message(stray.probe, stray.output.baseline, words), path=stray.path)
+        message = _message(stray.probe, stray.output.baseline, words, stray.output.template_of(stray.document))
+        yield ChartMatch(stray.probe, message, path=stray.path)
 
 
 def _misplaced(output: ProbedOutput, document: Document, target: Target) -> Iterator[ChartMatch]:
@@ -87,7 +88,8 @@ def _misplaced(output: ProbedOutput, document: Document, target: Target) -> Iter
             reported.add(probe.number)
             # Another version of the custom resource may have the field.
             severity: Severity | None = "warning" if (probe, ref, path, words) in lost else None
-            yield ChartMatch(probe, _message(probe, output.baseline, words), output, document.index, path, ref, severity=severity)
+            message = _message(probe, output.baseline, words, output.template_of(document.index))
+            yield ChartMatch(probe, message, output, document.index, path, ref, severity=severity)
 
 
 _Misplacement = tuple[Probe, ObjectRef, Path, str]
@@ -227,8 +229,8 @@ def _name(probe: Probe) -> str:
     return quoted(probe.field)
 
 
-def _message(probe: Probe, baseline: ChartBaseline, words: str, state: str = "is set") -> str:
-    condition = baseline.condition_for(probe)
+def _message(probe: Probe, baseline: ChartBaseline, words: str, template: str, state: str = "is set") -> str:
+    condition = baseline.condition_for(probe, template)
     condition = f" and {condition}" if condition else ""
     return f"if {_name(probe)} {state}{condition}, {words}"
 
@@ -256,7 +258,8 @@ def _broken(broken: BrokenProbe) -> Iterator[ChartMatch]:
     if (is_own and TEXT_EXPECTED.search(broken.reason)) or _FAULTS.search(broken.reason):
         # A single entry may be on the line of its key.
         state = "has several entries" if broken.probe.rendered_as in _MAPS and "YAML parse error" in broken.reason else "is set"
-        message = _message(broken.probe, broken.baseline, f"Helm cannot render the chart: {_error(broken.reason)}", state)
+        words = f"Helm cannot render the chart: {_error(broken.reason)}"
+        message = _message(broken.probe, broken.baseline, words, broken.template, state)
         yield ChartMatch(broken.probe, message, reason=broken.reason)
 
 

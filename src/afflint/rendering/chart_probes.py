@@ -23,7 +23,7 @@ from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.kinds import EACH
 from afflint.rendering.chart_trials import POD_KINDS, ChartTrials, TrialOutput, entries, may_create_pods, parts_of, set_value
-from afflint.rendering.helm_origins import ChartSourceMap, line_place
+from afflint.rendering.helm_origins import ChartSourceMap, line_place, template_files
 from afflint.rendering.kustomize_origins import identity_of
 from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import RenderError
@@ -167,6 +167,10 @@ def probes_in(text: str) -> frozenset[int]:
     return frozenset(int(each) for each in _MARKERS.findall(text)) if _MARKER in text else frozenset()
 
 
+Switches = Mapping[int, Mapping[str, Sequence[Setting]]]
+"""The settings that probes need, by their numbers and the templates of the objects that the values are written in."""
+
+
 @dataclass(eq=False)
 class ChartBaseline:
     """The output of a chart without probes, rendered when it is first needed.
@@ -177,13 +181,14 @@ class ChartBaseline:
     values: Mapping[str, Any]
     condition: str
     render: Callable[[Mapping[str, Any]], TrialOutput | None]
-    needs: Mapping[int, Sequence[Setting]] = field(default_factory=dict)
-    """Those of the values that probes need, by their numbers."""
+    needs: Switches = field(default_factory=dict)
+    """Those of the values that probes need."""
 
-    def condition_for(self, probe: Probe) -> str:
-        """Return the condition for what happens to a probe."""
-        needed = self.needs.get(probe.number)
-        return words_for(needed) if needed else self.condition
+    def condition_for(self, probe: Probe, template: str) -> str:
+        """Return the condition for what happens to a probe in a template of the chart, or in one that is not known."""
+        needed = self.needs.get(probe.number, {})
+        settings = needed.get(template) or [each for found in needed.values() for each in found]
+        return words_for(settings) if settings else self.condition
 
     @cached_property
     def documents(self) -> Mapping[int, Document] | None:
@@ -211,6 +216,10 @@ class ProbedOutput:
         """The numbers of the probes that are somewhere in the output."""
         return probes_in(self.data.decode("utf-8", "replace"))
 
+    def template_of(self, document: int) -> str:
+        """Return the path in the chart of the template of a document, "" if it is not known."""
+        return template_files(self.data).get(document, "").partition("/")[2]
+
     @staticmethod
     def hidden_in(document: Document) -> frozenset[int]:
         """Return the numbers of the probes that a second key of the same name hides in a document."""
@@ -224,6 +233,11 @@ class BrokenProbe:
     probe: Probe
     reason: str
     baseline: ChartBaseline
+
+    @property
+    def template(self) -> str:
+        """The path in the chart of the first template that the error names, which may include others; "" if it names none."""
+        return next((name for name, _ in _BLAMED.findall(self.reason)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,15 +285,15 @@ class ChartProbes:
         for output in [each for each in self.outputs if each.baseline is default]:
             self._find_stray(output, list(output.probes.values()))
 
-    def _switches_of(self, probes: Sequence[Probe]) -> list[dict[int, list[Setting]]]:
+    def _switches_of(self, probes: Sequence[Probe]) -> list[Switches]:
         """Return what templates ask for where they read probes and do not by default, such as `{{ if .Values.web.deploy }}`.
 
-        Each group has what goes together, by the numbers of the probes. What only has to be set to some text or list is left out.
+        Each group has what goes together. What only has to be set to some text or list is left out.
         """
-        groups: list[dict[int, list[Setting]]] = []
+        groups: list[dict[int, dict[str, list[Setting]]]] = []
         chosen: list[dict[tuple[str, ...], Any]] = []
         set_by_probes = {each.path for each in probes}
-        for number, _, settings in self._reads_of(probes):
+        for number, template, _, settings in self._reads_of(probes):
             if not settings or any(path in set_by_probes or WORD in str(value) for path, value in settings):
                 continue
             fits = [all(known.get(path, value) == value for path, value in settings) for known in chosen]
@@ -288,16 +302,16 @@ class ChartProbes:
                 groups.append({})
                 chosen.append({})
             chosen[position].update(settings)
-            groups[position].setdefault(number, []).extend(settings)
-        return groups[:_MOST_GROUPS]
+            groups[position].setdefault(number, {}).setdefault(template, []).extend(settings)
+        return [*groups[:_MOST_GROUPS]]
 
     def _in_other_branches(self, probes: Sequence[Probe]) -> list[list[Probe]]:
         """Return groups of probes: some values have lines of their own that are rendered only if others are not set, as in an `else if`."""
         numbers = {each.path: each.number for each in probes if each.in_list is None}
         reads = [*self._reads_of(probes)]
-        seen = {line for _, line, settings in reads if settings == []}
+        seen = {line for _, _, line, settings in reads if settings == []}
         groups: list[tuple[set[int], set[int]]] = []
-        for number, line, settings in reads:
+        for number, _, line, settings in reads:
             if line in seen or not settings or not all(path in numbers and not value for path, value in settings):
                 continue
             seen.add(line)
@@ -310,24 +324,26 @@ class ChartProbes:
             unwanted |= others
         return [[each for each in probes if each.number not in unwanted] for _, unwanted in groups[:_MOST_GROUPS]]
 
-    def _reads_of(self, probes: Sequence[Probe]) -> Iterator[tuple[int, tuple[str, int], list[Setting] | None]]:
-        """Yield where templates write the values of probes into objects that may create pods: the number of the probe, and the line.
+    def _reads_of(self, probes: Sequence[Probe]) -> Iterator[tuple[int, str, tuple[str, int], list[Setting] | None]]:
+        """Yield where templates write the values of probes into objects that may create pods.
 
-        The last item is what has to be set besides all probes so that it is rendered there; None if that is not known.
+        Each has the number of the probe, the template of the object, the line that writes the value, and what has to be set besides all
+        probes so that it is rendered there; None if that is not known.
         """
         numbers = {each.path: each.number for each in probes if each.in_list is None}
         values = merged_values(self.trials.values, nested((each.path, each.given) for each in probes if each.in_list is None))
-        for each in self.trials.table.landings:
+        for template, each in ((written.file, landing) for written in self.trials.table.objects for landing in written.landings):
             number = next((known for path in paths_of(each.value) if (known := numbers.get(tuple(map(str, path)))) is not None), None)
             if number is not None and _may_have_pods(each.kinds):
                 is_rendered = holds(each.condition, values) is not False
-                yield number, (each.file, each.line), [] if is_rendered else settings_for(each.condition, values)
+                yield number, template, (each.file, each.line), [] if is_rendered else settings_for(each.condition, values)
 
-    def _with_switches(self, groups: Sequence[dict[int, list[Setting]]], *, is_lacking: bool) -> Iterator[ChartBaseline]:
+    def _with_switches(self, groups: Sequence[Switches], *, is_lacking: bool) -> Iterator[ChartBaseline]:
         """Yield the chart with each group of switches, the first one with all components enabled if some are not created by default."""
         enabled = [(path, True) for path in self._disabled()] if is_lacking else []
         for number, group in enumerate([*groups] or [{}]):
-            settings = [*(enabled if number == 0 else ()), *(setting for each in group.values() for setting in each)]
+            needed = [setting for each in group.values() for found in each.values() for setting in found]
+            settings = [*(enabled if number == 0 else ()), *needed]
             if settings:
                 words = "all components are enabled" if enabled and number == 0 else words_for(settings)
                 yield ChartBaseline(nested(settings), words, self.trials.rendered, group)

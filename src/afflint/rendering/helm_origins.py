@@ -42,7 +42,7 @@ class ChartSourceMap(SourceMap):
         self._own_values: list[str] = []
         self._lacking: set[tuple[str, int]] = set()
         self._plain = documents_of(output)
-        self._template_files = _source_files(output)
+        self._template_files = template_files(output)
         self._marked_documents: dict[int, Document] = self._with_marks()
         self._keys = ValueKeys(self._plain, rendering, texts, self._own_values)
 
@@ -224,8 +224,8 @@ def _all_keys(value: Any) -> Iterator[str]:
             yield from _all_keys(below)
 
 
-def _source_files(output: bytes) -> dict[int, str]:
-    """Return the template file of each document, as far as Helm names it in a comment."""
+def template_files(output: bytes) -> dict[int, str]:
+    """Return the template of each document, as far as Helm names it in a comment: the path in the chart, below the name of the chart."""
     found: dict[int, str] = {}
     index = 0
     for piece, line, _ in split(output):
