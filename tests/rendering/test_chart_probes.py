@@ -467,6 +467,76 @@ def test_labels_at_another_indentation(checking: Checking, indentation: int, wor
     assert [each.partition(" ")[2] for each in found(checking)] == [f"if `podLabels` is set, {words}"]
 
 
+@pytest.mark.parametrize("name", ["statefulSetPodLabels", "web.podLabels"])
+def test_labels_whose_name_ends_with_that_of_the_labels_of_pods(checking: Checking, name: str) -> None:
+    values = "statefulSetPodLabels: {}\nweb: {podLabels: {}}\n"
+    labelled(PRINTED.replace("podLabels", name).replace("{{- toYaml . | n", "{{ toYaml . | "), values)
+    messages = [each for each in found(checking) if "Helm cannot render the chart" in each]
+    assert [each.partition(" is set")[0] for each in messages] == [f"templates/web.yaml:11 if `{name}`"]
+
+
+BESIDE_PODS = (
+    "metadata:\n  name: web\n  FIELD:\n    app: web\n    {{- with .Values.NAME }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}"
+)
+
+
+@pytest.mark.parametrize(("name", "field"), [("podLabels", "labels"), ("webPodAnnotations", "annotations")])
+def test_labels_of_pods_that_only_the_workload_has(checking: Checking, name: str, field: str) -> None:
+    head = HEAD.replace("metadata: {name: web}", BESIDE_PODS.replace("FIELD", field).replace("NAME", name), 1)
+    chart("", f"{name}: {{}}\n", {"templates/web.yaml": head})
+    assert found(checking) == [f"templates/web.yaml:8 if `{name}` is set, the Deployment gets these {field}, but its pods do not"]
+
+
+def test_labels_of_pods_of_a_pod(checking: Checking) -> None:
+    pod = "apiVersion: v1\nkind: Pod\n" + BESIDE_PODS.replace("FIELD", "labels").replace("NAME", "test.podLabels")
+    chart(
+        GOOD, f"{VALUES}test: {{podLabels: {{}}}}\n", {"templates/pod.yaml": f"{pod}\nspec: {{containers: [{{name: web, image: web}}]}}\n"}
+    )
+    assert found(checking) == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param(
+            "      {{- if .Values.other }}\n      labels: {{- toYaml .Values.podLabels | nindent 8 }}\n      {{- end }}\n", id="in a branch"
+        ),
+        pytest.param("      annotations: {pods: '{{ .Values.podLabels | toJson }}'}\n", id="as text"),
+    ],
+)
+def test_labels_of_pods_that_may_be_elsewhere(checking: Checking, more: str) -> None:
+    """The pods may have them, or what creates the pods reads them."""
+    head = HEAD.replace("metadata: {name: web}", BESIDE_PODS.replace("FIELD", "labels").replace("NAME", "podLabels"), 1)
+    head = head.replace("    metadata: {labels: {app: web}}\n", f"    metadata:\n{more}")
+    chart("", "podLabels: {}\n", {"templates/web.yaml": head})
+    assert not [each for each in found(checking) if "but its pods do not" in each]
+
+
+def test_a_disruption_budget_with_two_fields(checking: Checking) -> None:
+    """Behind the spaces of the template, a single one would be right."""
+    budget = """\
+{{- if .Values.podDisruptionBudget }}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec:
+  {{ toYaml .Values.podDisruptionBudget }}
+  selector: {matchLabels: {app: web}}
+{{- end }}
+"""
+    chart(GOOD, f"{VALUES}podDisruptionBudget: {{}}\n", {"templates/budget.yaml": budget})
+    (message,) = found(checking)
+    assert message.startswith("templates/budget.yaml:6 if `podDisruptionBudget` has several entries, Helm cannot render the chart: ")
+    write(
+        {
+            "chart/templates/budget.yaml": budget.replace(
+                "  {{ toYaml .Values.podDisruptionBudget }}", "  {{- toYaml .Values.podDisruptionBudget | nindent 2 }}"
+            )
+        }
+    )
+    assert found(checking) == []
+
+
 def test_labels_without_quotes(checking: Checking) -> None:
     labelled(
         "        {{- range $key, $value := .Values.labels }}\n        {{ $key }}: {{ $value | toString }}\n        {{- end }}\n",

@@ -17,7 +17,6 @@ from afflint.kube.types import Mismatch
 from afflint.manifests.manifest import Manifest, Workload
 from afflint.manifests.reader import manifests_in, objects_in
 from afflint.rendering.chart_probes import (
-    LABELS,
     PROBE_VALUES,
     REJECTED,
     TEXT_EXPECTED,
@@ -26,6 +25,7 @@ from afflint.rendering.chart_probes import (
     ChartProbes,
     Probe,
     ProbedOutput,
+    field_of_pods,
     probes_in,
 )
 from afflint.rendering.kustomize_origins import identity_of
@@ -64,8 +64,9 @@ def misrendered_chart_value(chart: ChartProbes, target: Target) -> Iterator[Char
             if probes_in(document.text()):
                 yield from _misplaced(output, document, target)
     for broken in chart.broken:
-        if broken.probe.name not in LABELS or chart.is_about_pods(broken.reason):
+        if not broken.probe.is_of_labels or chart.is_about_pods(broken.reason):
             yield from _broken(broken)
+    yield from _beside_pods(chart)
     for stray in chart.stray:
         words = f"{quoted(stray.added)} is added to {quoted(field_of(stray.path))}"
         message = _message(stray.probe, stray.output.baseline, words, stray.output.template_of(stray.document))
@@ -104,7 +105,7 @@ def _rejected(output: ProbedOutput, document: Document, target: Target) -> Itera
             plain = (output.baseline.documents or {}).values()
             known = {(each.ref, path) for document in plain for each, path, _ in _mismatches(document, target)}
         probe = _cause(output, manifest, mismatch) if (manifest.ref, path) not in known else None
-        is_of_pods = probe is not None and (probe.name not in LABELS or isinstance(manifest, Workload))
+        is_of_pods = probe is not None and (not probe.is_of_labels or isinstance(manifest, Workload))
         if probe is not None and is_of_pods and not _holds_fields(probe, manifest, path):
             yield probe, manifest.ref, path, _words(mismatch, manifest)
 
@@ -143,7 +144,7 @@ def _elsewhere(output: ProbedOutput, document: Document) -> Iterator[_Misplaceme
         for number in sorted(probes_in(str(manifest.data)) & output.probes.keys()):
             probe = output.probes[number]
             # Labels and annotations are also those of the workload and of selectors.
-            for path in () if probe.name in LABELS else _paths_of(probe.value, manifest.data, manifest.base):
+            for path in () if probe.is_of_labels else _paths_of(probe.value, manifest.data, manifest.base):
                 if path == (*manifest.pod_path, probe.name):
                     continue
                 if path[-1] == probe.name and "metadata" not in path:
@@ -196,9 +197,34 @@ def _twice(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]:
             known_inside = (output.probes[number] for number in sorted(inside & output.probes.keys()))
             probe = next((each for each in known_inside if each.rendered_as == repeated.path[-1]), None)
             # Otherwise another value is rendered as this field, which is a mistake of its own.
-            if probe is not None and (probe.name in LABELS or probe.is_twice_in(document.text())):
+            if probe is not None and (probe.is_of_labels or probe.is_twice_in(document.text())):
                 words = f"kubectl rejects this {manifest.kind.name}: it has {quoted(probe.rendered_as)} twice"
                 yield probe, manifest.ref, repeated.path, words
+
+
+def _beside_pods(chart: ChartProbes) -> Iterator[ChartMatch]:
+    """Yield the labels and annotations of pods that only the metadata of workloads has."""
+    found: dict[int, list[tuple[ProbedOutput, Document, Path]]] = {}
+    for output in chart.outputs:
+        for document in output.documents.values():
+            is_object = type(document.data) is dict and probes_in(document.text())
+            for path, value in leaves(document.data) if is_object else ():
+                for number in probes_in(f"{path[-1]} {value}"):
+                    found.setdefault(number, []).append((output, document, path))
+    for probe in chart.probes:
+        places, field = found.get(probe.number, ()), field_of_pods(probe.name)
+        if field is None or any(path[:-1] != ("metadata", field) or document.data.get("kind") == "Pod" for _, document, path in places):
+            continue
+        for output, document, path in [each for each in places if _is_workload(each[1])][:1]:
+            if chart.is_written_only_in(probe, path[:-1]):
+                ref = ObjectRef(*(each or None for each in identity_of(document.data)))
+                words = f"the {ref.kind} gets these {field}, but its pods do not"
+                message = _message(probe, output.baseline, words, output.template_of(document.index))
+                yield ChartMatch(probe, message, output, document.index, path, ref, severity="warning")
+
+
+def _is_workload(document: Document) -> bool:
+    return any(isinstance(each, Workload) and each.kind.root is not None for each in manifests_in(document))
 
 
 def _paths_of(value: Any, data: Any, path: Path) -> Iterator[Path]:
@@ -263,7 +289,7 @@ def _broken(broken: BrokenProbe) -> Iterator[ChartMatch]:
         yield ChartMatch(broken.probe, message, reason=broken.reason)
 
 
-_MAPS = ("affinity", "nodeSelector")
+_MAPS = ("affinity", "nodeSelector", "podDisruptionBudget", "pdb")
 
 
 def _error(reason: str) -> str:

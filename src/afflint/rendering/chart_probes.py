@@ -78,15 +78,21 @@ PROBE_VALUES: Mapping[str, Callable[[str], Any]] = {
     "schedulerName": lambda marker: marker,
 }
 """Valid values for the names of placement values, each with a marker in it."""
+_BUDGETS = ("podDisruptionBudget", "pdb")
+"""The names of values with the spec of a PodDisruptionBudget, if their default is an empty map."""
+_BUDGET = {"maxUnavailable": "50%", "unhealthyPodEvictionPolicy": "AlwaysAllow"}
 _OF_PODS: Mapping[str, str] = {"podLabels": "labels", "podAnnotations": "annotations"}
 _OF_COMPONENTS: Mapping[str, str] = {each: each.removeprefix("common").lower() for each in ("labels", "annotations", "commonLabels")}
-LABELS: Mapping[str, str] = {**_OF_PODS, **_OF_COMPONENTS}
-"""The names of values with labels and annotations of pods, with the fields that they become."""
 _NEXT_TO_LABELS = frozenset((*PROBE_VALUES, "image", "resources"))
 """Names beside which `labels` and `annotations` are probably those of pods."""
-_IN_NO_VALUE = PROBE_VALUES.keys() | LABELS.keys()
+_IN_NO_VALUE = PROBE_VALUES.keys() | _OF_PODS.keys() | _OF_COMPONENTS.keys()
 """Names of maps whose content is not a value of the chart."""
 _STRINGS = frozenset(name for name, value in PROBE_VALUES.items() if type(value("")) is str)
+
+
+def field_of_pods(name: str) -> str | None:
+    """Return the field of pods that a value such as `podLabels` or `webPodLabels` is for; None for any other name."""
+    return next((field for end, field in _OF_PODS.items() if name.lower().endswith(end.lower())), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,12 @@ class Probe:
     @property
     def rendered_as(self) -> str:
         """The name of the field that the value becomes."""
-        return LABELS.get(self.name, self.name)
+        return field_of_pods(self.name) or _OF_COMPONENTS.get(self.name, self.name)
+
+    @property
+    def is_of_labels(self) -> bool:
+        """Whether it has labels or annotations."""
+        return self.rendered_as in _OF_PODS.values()
 
     @property
     def declared_at(self) -> SourcePlace | None:
@@ -149,8 +160,10 @@ class Probe:
 
     @property
     def value(self) -> Any:
-        """A valid value with the marker."""
-        return _labels(self._marker) if self.name in LABELS else PROBE_VALUES[self.name](self._marker)
+        """A valid value, with the marker if possible."""
+        if self.name in _BUDGETS:
+            return dict(_BUDGET)  # Any marker would be rejected. It only shows whether the chart can be rendered.
+        return _labels(self._marker) if self.is_of_labels else PROBE_VALUES[self.name](self._marker)
 
     @property
     def given(self) -> Any:
@@ -435,6 +448,11 @@ class ChartProbes:
             return None
         return ProbedOutput(baseline, output.data, documents_of(output.data), {each.number: each for each in probes}, output.source_map)
 
+    def is_written_only_in(self, probe: Probe, field: Path) -> bool:
+        """Return whether templates write the value of a probe only into one field of objects, as far as they can be followed."""
+        landings = [each for each in self.trials.table.landings if probe.in_list is None and probe.path in paths_of(each.value)]
+        return landings != [] and all(each.field == field for each in landings)
+
     def is_about_pods(self, reason: str) -> bool:
         """Return whether an error of Helm names a template that may create pods."""
         file, _ = self._blamed(reason)
@@ -512,7 +530,8 @@ def _undeclared(table: ChartTable) -> Iterator[tuple[str, ...] | ListItem]:
     defaults = table.chart.defaults
     for path in table.paths:
         read = tuple(map(str, path))
-        if read[-1] not in (*PROBE_VALUES, *_OF_PODS) or not _IN_NO_VALUE.isdisjoint(read[:-1]) or read.count(EACH) > 1:
+        is_probed = read[-1] in PROBE_VALUES or field_of_pods(read[-1]) is not None
+        if not is_probed or not _IN_NO_VALUE.isdisjoint(read[:-1]) or read.count(EACH) > 1:
             continue
         length = read.index(EACH) if EACH in read else 0
         items, inside = value_at_path(defaults, *read[:length]), read[length + 1 :]
@@ -541,8 +560,9 @@ def _empty_values(data: Any) -> Iterator[tuple[str, ...]]:
     for path, value in entries(data):
         name = path[-1]
         is_empty = value is None or value == {} or (value == [] and name in PROBE_VALUES) or (value == "" and name in _STRINGS)
-        is_label = name in _OF_PODS or (name in _OF_COMPONENTS and not _NEXT_TO_LABELS.isdisjoint(map_at(data, *path[:-1])))
-        if is_empty and (name in PROBE_VALUES or is_label) and _IN_NO_VALUE.isdisjoint(path[:-1]):
+        is_label = field_of_pods(name) is not None or (name in _OF_COMPONENTS and not _NEXT_TO_LABELS.isdisjoint(map_at(data, *path[:-1])))
+        is_budget = name in _BUDGETS and value == {}
+        if is_empty and (name in PROBE_VALUES or is_label or is_budget) and _IN_NO_VALUE.isdisjoint(path[:-1]):
             yield path
 
 
