@@ -23,6 +23,7 @@ WEB = {
     "charts/web/values.yaml": "arch: amd64\nnodeSelector: {}\n",
     "charts/web/templates/web.yaml": TEMPLATE,
 }
+SOUND = {**WEB, "charts/web/templates/web.yaml": TEMPLATE.replace("Equals", "Equal")}
 APPLICATION = """\
 apiVersion: argoproj.io/v1alpha1
 kind: Application
@@ -78,7 +79,7 @@ def test_values_that_an_overlay_sets_are_reported_in_its_patch(checking: Checkin
     )
     write(
         {
-            **WEB,
+            **SOUND,
             "base/kustomization.yaml": "resources: [web.yaml]\n",
             "base/web.yaml": RELEASE,
             "prod/kustomization.yaml": "resources: [../base]\npatches: [{path: patch.yaml}]\n",
@@ -97,7 +98,7 @@ def test_values_are_found_if_a_later_round_renders_their_object_in_another_way(c
     patch = f"{{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {{name: apps}}, spec: {{{spec}}}}}"
     write(
         {
-            **WEB,
+            **SOUND,
             "apps/kustomization.yaml": "resources: [web.yaml]\n",
             "apps/web.yaml": RELEASE.replace("disk: ssd", "disk: -ssd"),
             "cluster/kustomization.yaml": f"resources: [apps.yaml]\npatches: [{{patch: '{patch}'}}]\n",
