@@ -73,6 +73,14 @@ def anti_affinity(term: str) -> str:
         ),
         ("nodeSelector: [{disktype: ssd}]\ntolerations: []\n", "1:1 wrong-type: `nodeSelector` must be a map, not a list"),
         ("nodeSelector: disktype=ssd\naffinity: {}\n", "1:15 wrong-type: `nodeSelector` must be a map, not a string"),
+        (
+            "web:\n  nodeSelector: {matchExpressions: [{key: a, operator: Exists}]}\n  tolerations: []\n",
+            "2:18 misplaced-constraint: matchExpressions is in the nodeSelector, which is a plain map of labels",
+        ),
+        (
+            "nodeSelector: {kubernetes.io/hostname: [a, b]}\naffinity: {}\n",
+            "1:16 wrong-type: `kubernetes.io/hostname` must be a string, not a list",
+        ),
         ("tolerations: {key: a, operator: Exists}\n", "1:1 wrong-type: `tolerations` must be a list, not a map"),
         (
             "topologySpreadConstraints: {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {}}\n",
@@ -107,6 +115,8 @@ def test_a_mistake_in_values_is_one_finding(values: str, finding: str) -> None:
         "nodeSelector: all()\ntolerations: []\n",
         "nodeSelector: linux\n",
         "nodeSelector: {matchExpressions: [{key: a, operator: Exists}]}\n",
+        "nodeSelector: {enabled: true, labels: {disk: ssd}}\ntolerations: []\n",
+        "nodeSelector: {key: disk, values: [ssd]}\ntolerations: []\n",
         "nodeSelector: [{key: a, value: b}]\n",
         # A placeholder may become anything.
         anti_affinity("topologyKey: zone\n  labelSelector: '{{ .Values.selector }}'"),

@@ -195,6 +195,19 @@ class TestValuesOfAnotherType:
         assert places([finding]) == ["a.yaml:12:17 error wrong-type"]
         assert finding.message == "`affinity` must be an object, not a string"
 
+    @pytest.mark.parametrize(
+        ("selector", "messages"),
+        [
+            ("{matchExpressions: [{key: a, operator: Exists}]}", ["`matchExpressions` must be a string, not a list"]),
+            ("{disk: [ssd]}", ["`disk` must be a string, not a list"]),
+            ("{disk: ssd}", []),
+        ],
+    )
+    def test_a_node_selector_that_is_not_a_map_of_labels(self, selector: str, messages: list[str]) -> None:
+        found = lint(release("grafana", f"nodeSelector: {selector}", version="8.0.0"))
+        assert [each.message for each in found] == messages
+        assert all(each.severity == "error" for each in found)
+
     def test_in_an_application_and_a_values_file(self) -> None:
         application = """
             apiVersion: argoproj.io/v1alpha1

@@ -65,8 +65,7 @@ def misshapen_chart_value(workload: Workload, target: Target) -> Iterator[Match]
     for name in names if release is not None else ():
         path, value = (*workload.pod_path, name), holder[name]
         if release is not None and release.is_verified(path[len(release.path) :]) and not _may_be_parsed(release, name, value):
-            (mismatch,) = part_types()[name].mismatches(value, path)
-            yield wrong_type_message(mismatch, workload)
+            yield from (wrong_type_message(mismatch, workload) for mismatch in part_types()[name].mismatches(value, path))
 
 
 def _may_be_parsed(release: ChartRelease, name: str, value: Any) -> bool:

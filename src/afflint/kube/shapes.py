@@ -96,7 +96,7 @@ def holders_in(
             to = (*at, key)
             if to in passing or key in ("status", "metadata"):
                 continue
-            shape = (shape_of(key, each) or _shape_in_place(key, each, here)) if to not in above else None
+            shape = (shape_of(key, each) or _shape_in_place(key, each, here, in_values=in_values)) if to not in above else None
             if shape is None:
                 below.append((each, to))
             else:
@@ -152,15 +152,21 @@ def shape_of(key: object, value: Any) -> str | None:
     return None
 
 
-def _shape_in_place(key: str, value: Any, holder: dict[str, Any]) -> str | None:
+def _shape_in_place(key: str, value: Any, holder: dict[str, Any], *, in_values: bool) -> str | None:
     """Return the shape of a value that has the wrong type for it, if the fields next to it are those of a pod."""
     if type(value) is str and re.match(_GO_TEXT, value):
         return key if key in POD_FIELDS else None
     if key == "affinity":
         listed = type(value) is list and all(type(each) is dict and AFFINITY_FIELDS.issuperset(each) for each in value)
         return key if listed and value else None
-    if key != "nodeSelector" or not value or type(value) is dict or not _is_beside_placement(holder):
+    if key != "nodeSelector" or not value or not _is_beside_placement(holder):
         return None
+    if type(value) is dict and not in_values:
+        return None  # Resources of operators may have selectors of another form.
+    if type(value) is dict:
+        return (
+            key if _NOT_LABELS.issuperset(value) or any("/" in str(name) and type(each) is list for name, each in value.items()) else None
+        )
     if type(value) is str:
         return key if re.fullmatch(_ONE_LABEL, value) else None
     of_labels = type(value) is list and all(type(each) is str or (type(each) is dict and _holds_labels("", each)) for each in value)
@@ -168,10 +174,17 @@ def _shape_in_place(key: str, value: Any, holder: dict[str, Any]) -> str | None:
 
 
 def misshapen_fields(holder: dict[str, Any]) -> list[str]:
-    """Return the placement fields of a map whose value is text, or a list in place of a map, or a map in place of a list."""
-    return [name for name, type_ in _POD_FIELD_TYPES if type(holder.get(name)) in {str, list, dict} - {type_} and holder[name]]
+    """Return the placement fields of a map whose value is text, or a list in place of a map, or a map in place of a list.
+
+    A nodeSelector is one of them if the value of a label is a list or a map.
+    """
+    found = [name for name, type_ in _POD_FIELD_TYPES if type(holder.get(name)) in {str, list, dict} - {type_} and holder[name]]
+    labels = holder.get("nodeSelector")
+    return [*found, "nodeSelector"] if type(labels) is dict and any(type(each) not in _SCALARS for each in labels.values()) else found
 
 
+_NOT_LABELS = frozenset(("matchLabels", "matchExpressions"))
+"""The fields of selectors, which a nodeSelector does not have."""
 _GO_TEXT = r"\[?map\["
 """How Go prints a map or a list."""
 _ONE_LABEL = r"[\w./-]+(?: *[:=] *[\w.-]*)?"
