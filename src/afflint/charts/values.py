@@ -134,6 +134,7 @@ class PatchedPart(Document):
     def __init__(self, patch: Document, operation: int, path: Path, data: dict[str, Any]) -> None:
         super().__init__(patch.raw_bytes, patch.index, patch.line)
         self.data, self.root, self.operation, self.path = data, patch.root, operation, path
+        self._directed = patch.has_directives
 
     def in_patch(self, path: Path) -> Path:
         """Return the path in the patch for one in the part: at the value of the operation, or at its path."""
