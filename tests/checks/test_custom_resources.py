@@ -354,6 +354,13 @@ class TestLabelsOfOperators:
         ):
             assert messages_of(self.CLUSTER % (given, label), "operator-label-mismatch") == []
 
+    def test_labels_that_only_older_versions_hand_down(self) -> None:
+        spread = "{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {%s}}}"
+        head = "apiVersion: minio.min.io/v2\nkind: Tenant\nmetadata: {name: logs, labels: {team: a}}\n"
+        text = f"{head}spec: {{pools: [{{servers: 4, topologySpreadConstraints: [{spread}]}}]}}\n"
+        assert messages_of(text % "team: a", "operator-label-mismatch") == []
+        assert messages_of(text % "app: minio", "operator-label-mismatch") != []
+
     def test_a_label_of_the_operator_that_the_resource_gives_as_well_may_have_either_value(self) -> None:
         given = "inheritedMetadata: {labels: {cnpg.io/cluster: other}}"
         assert messages_of(self.CLUSTER % (given, "cnpg.io/cluster: databse"), "operator-label-mismatch") == []
