@@ -666,16 +666,41 @@ def test_a_chain_of_values_that_replace_each_other(checking: Checking) -> None:
     ]
 
 
-def test_a_value_that_replaces_another_on_one_line_needs_no_run_of_its_own(checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs: list[object] = []
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The values of the runs of Helm that set some."""
+    found: list[object] = []
     render = ChartTrials.rendered
-    monkeypatch.setattr(ChartTrials, "rendered", lambda self, values: (runs.append(values), render(self, values))[1])
+    monkeypatch.setattr(ChartTrials, "rendered", lambda self, values: (found.extend([values] if values else ()), render(self, values))[1])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("refusal", "count"),
+    [
+        ("{{ fail `set an address` }}", 2),
+        ("{{ .Values.web.address.host }}", 2),
+        ("{{ include `absent` . }}", 3),
+        # It may be about the value that is set.
+        ("{{ if .Values.nodeSelector }}{{ fail `no nodeSelector` }}{{ end }}", 3),
+    ],
+)
+def test_a_chart_that_refuses_a_switch_is_not_rendered_with_the_switch_alone(
+    checking: Checking, runs: list[object], refusal: str, count: int
+) -> None:
+    template = f"{{{{ if .Values.web.enabled }}}}\n{HEAD}{GOOD}{refusal}\n{{{{ end }}}}\n"
+    chart("", f"{VALUES}web: {{enabled: false}}\n", {"templates/web.yaml": template})
+    assert found(checking) == []
+    assert len(runs) == count
+
+
+def test_a_value_that_replaces_another_on_one_line_needs_no_run_of_its_own(checking: Checking, runs: list[object]) -> None:
     chart(
         "      nodeSelector: {{- toYaml (.Values.web.nodeSelector | default .Values.nodeSelector) | nindent 8 }}\n",
         "nodeSelector: {}\nweb: {nodeSelector: {}}\n",
     )
     assert found(checking) == []
-    assert len([each for each in runs if each]) == 1
+    assert len(runs) == 1
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,11 @@ _STRAY = re.compile(r"[\]\[(){}<>,;:'\"`]+")
 _CHAINS = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 REJECTED = "execution error at ("
 """The beginning of what `fail` and `required` report."""
+_REFUSAL = re.compile(
+    rf"{re.escape(REJECTED)}|values don't meet the specifications"
+    # If the first name is the missing one, the dot is not the root.
+    r"|<\$?\.Values\.(\w+)\.[\w.]+>: nil pointer evaluating interface \{\}\.(?!\1\b)"
+)
 TEXT_EXPECTED = re.compile(r"wrong type for value; expected string; got (?:map|\[\])")
 _BLAMED = re.compile(r"(?:error on|template:) [^/\s]+/([^\s:]+)(?::(\d+))?")
 
@@ -397,7 +402,8 @@ class ChartProbes:
             if named:  # The chart rejects these, so no mistake is in the others as far as this shows.
                 self.broken += [BrokenProbe(each, error.reason, baseline) for each in named]
                 return self._explore([each for each in probes if each not in named], baseline)
-            if baseline.documents is None:
+            is_of_switches = bool(baseline.values) and self._is_unrelated(error.reason, probes)
+            if is_of_switches or baseline.documents is None:
                 return False
             if len(probes) > 1:
                 self._explore(probes[: len(probes) // 2], baseline)
@@ -420,6 +426,11 @@ class ChartProbes:
         is_about_value = REJECTED in reason or TEXT_EXPECTED.search(reason) is not None
         words = {each.removeprefix("Values.") for each in _CHAINS.findall(reason)} if is_about_value else set()
         return [each for each in probes if ".".join(each.path) in words]
+
+    @staticmethod
+    def _is_unrelated(reason: str, probes: Sequence[Probe]) -> bool:
+        """Return whether the chart or its schema rejects values, or lacks one, and none of them is that of a probe."""
+        return _REFUSAL.search(reason) is not None and {each.name for each in probes}.isdisjoint(re.findall(r"\w+", reason))
 
     def _find_stray(self, output: ProbedOutput, probes: Sequence[Probe]) -> None:
         """Find the probes that add text to other values of an output, by rendering each half of them by itself."""
