@@ -297,7 +297,7 @@ class ChartProbes:
         switches = self._switches_of(remaining)
         rendered = [self._explore(remaining, each) for each in self._with_switches(switches, is_lacking=is_lacking)]
         if is_lacking and self.trials.lacks_workload(self.trials.output, *(each.data for each in self.outputs)):
-            for baseline in self._with_components(is_enabled=rendered[:1] == [True]):
+            for baseline in self._with_components(is_enabled=next(iter(rendered), None)):
                 if self._explore(remaining, baseline) and not self.trials.lacks_workload(*(each.data for each in self.outputs)):
                     break
         for output in [each for each in self.outputs if each.baseline is default]:
@@ -371,11 +371,11 @@ class ChartProbes:
         declared = [text.data for text in self.trials.texts.of(os.path.join(self.trials.folder, VALUES))]
         return [path for data in declared for path, value in entries(data) if path[-1] == _SWITCH and value is False]
 
-    def _with_components(self, *, is_enabled: bool) -> Iterator[ChartBaseline]:
+    def _with_components(self, *, is_enabled: bool | None) -> Iterator[ChartBaseline]:
         """Yield the chart with components that it does not create by default.
 
-        These are the components that have placement values, unless the chart can be rendered with all components (``is_enabled``); all
-        components, with an item in each list that is empty; and those of the values of the chart's own tests.
+        ``is_enabled``: whether it can be rendered with all components, None if that was not tried. If not, these are the components that
+        have placement values; otherwise all components with an item in each list that is empty; then those of the chart's own tests.
         """
         declared = [text.data for text in self.trials.texts.of(os.path.join(self.trials.folder, VALUES))]
         off = self._disabled()
@@ -383,7 +383,10 @@ class ChartProbes:
         lists = [
             path for path in map(_texts_of, self.trials.table.reads.looped) if any(value_at_path(data, *path) == [] for data in declared)
         ]
-        for paths, items in (((), ()) if is_enabled or near == off else (near, ()), (off, lists) if lists else ((), ())):
+        for paths, items in (
+            ((), ()) if is_enabled or near == off else (near, ()),
+            (off, lists) if lists and (is_enabled is not False or not off) else ((), ()),
+        ):
             values = nested([*((path, True) for path in paths), *((path, [{"name": "name"}]) for path in items)])
             if values:
                 names = [quoted(".".join(path)) for path in items]
