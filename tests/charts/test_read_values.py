@@ -83,6 +83,31 @@ def test_a_hook_that_does_not_get_the_tolerations_of_the_other_pods() -> None:
     assert of_hook("pre-install", "      tolerations: [{operator: Exists}]\n") == []
     assert of_hook("pre-install", "      {{- toYaml .Values.podSpec | nindent 6 }}\n") == []
     assert of_hook("pre-install", '      {{- .Files.Get "placement.yaml" | nindent 6 }}\n') == []
+    assert of_hook("pre-install", '      {{- toYaml (dict "tolerations" .Values.tolerations) | nindent 6 }}\n') == []
+    assert of_hook("pre-install", "      <<: *placement\n") == []
+    assert of_hook("pre-install", "      nodeName: one\n") == []
+    assert of_hook("crd-install") == []
+    assert of_hook("{{ .Values.when }}") == []
+
+
+def test_a_component_that_is_off_has_no_pods_to_miss() -> None:
+    spread = "[{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: WHAT}}}]"
+    template = (
+        "{{- if .Values.enabled }}\n"
+        + DEPLOYMENT.replace("metadata: {labels: {app: web}}", "metadata:\n      labels:\n        app: web")
+        + "      topologySpreadConstraints: {{- toYaml .Values.spread.topologySpreadConstraints | nindent 8 }}\n"
+        "      containers: [{name: web, image: web}]\n{{- end }}\n"
+    )
+
+    def misses(enabled: str, label: str) -> list[str]:
+        values = f"enabled: {enabled}\nspread:\n  topologySpreadConstraints: {spread.replace('WHAT', label)}\n"
+        found({"chart/values.yaml": values, "chart/templates/web.yaml": template}, "")
+        session = Session(config.default())
+        return [each.rule for each in session.check(session.sources(["."]), Options(inline=True)).findings if "spread-misses" in each.rule]
+
+    assert misses("true", "other") == ["spread-misses-itself"]
+    assert misses("true", "web") == []
+    assert misses("false", "web") == []
 
 
 def test_a_hook_in_a_chart_whose_tolerations_no_other_pod_gets() -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from afflint.charts.symbols import TRUE, Condition, any_of, both_of
+from afflint.charts.symbols import TRUE, UNKNOWN, Condition, both_of, negated
 from afflint.charts.template_reader import ChartPart
 from afflint.findings.paths import Path
 from afflint.source.archives import ArchiveBudget, ArchiveError, files_in
@@ -223,7 +223,9 @@ def _add_parts(found: ChartParts, files: ChartFiles, prefix: Path, base: str, us
         if matching is not None:
             switches: list[Path] = [(*prefix, *path.strip().split(".")) for path in text_at(each, "condition").split(",") if path.strip()]
             found.conditions += switches
-            condition = both_of(used, any_of(both_of(("key", path), ("set", path)) for path in switches)) if switches else used
+            # Helm uses a dependency whose switch is not set.
+            switch = negated(("eq", switches[0], False)) if len(switches) == 1 else UNKNOWN if switches or "tags" in each else TRUE
+            condition = both_of(used, switch)
             _add_parts(found, known[matching], (*prefix, alias), f"{base}charts/{alias}/", condition)
     for key, inner in known.items():
         if names[key] not in {text_at(each, "name") for each in declared}:

@@ -129,7 +129,13 @@ class ChartTable:
             return False
         if any(path[: len(part.prefix) + 1] == (*part.prefix, GLOBAL) for part in self.chart.parts):
             return False  # All charts of a release share these.
-        return not any(path[: len(each)] == each[: len(path)] for each in (*self.chart.missing, *self.reads.replaced))
+        unknown = (*self.chart.missing, *self.reads.replaced)
+        return not any(_matches(each[: len(path)], path[: len(each)]) for each in unknown)
+
+    @property
+    def changes_values(self) -> bool:
+        """Whether a template changes the values that the chart gets, so that conditions and labels may be others."""
+        return bool(self.reads.replaced)
 
     def has_templates_for(self, path: Path) -> bool:
         """Return whether the chart has templates, or the dependency whose values contain a path."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +27,9 @@ def labels_reached(table: ChartTable, path: Path, values: Mapping[str, Any], rel
     values = {**values, str(RELEASE_NAME[0]): release or None}
     found = []
     for each in table.objects:
-        pods = [pod for landing in each.landings if (pod := _pod_reached(landing.value, landing.field, landing.kinds, path)) is not None]
+        reached = [(landing, _pod_reached(landing.value, landing.field, landing.kinds, path)) for landing in each.landings]
+        # Without the object there are no pods that the constraint could miss.
+        pods = [pod for landing, pod in reached if pod is not None and holds(landing.condition, values) is not False]
         own = _labels(table, each, pods[0], values, release) if pods else None
         if pods and own is None:
             return []
@@ -51,14 +54,19 @@ def hooks_without(table: ChartTable, path: Path) -> list[str]:
     others = [each for each in objects if not each.hook]
     if not any(_pod_reached(landing.value, landing.field, landing.kinds, path) is not None for each in others for landing in each.landings):
         return []
-    hooks = [each for each in objects if each.kinds == {"Job"} and each.hook and "test" not in each.hook]
+    hooks = [each for each in objects if each.kinds == {"Job"} and each.version.startswith("batch/") and _WHEN.fullmatch(each.hook)]
     return [*dict.fromkeys(each.file for each in hooks if not _may_have(each, path[-1]))]
+
+
+_WHEN = re.compile(r"(?:(?:pre|post)-\w+(?:, *|$))+")
+"""When Helm runs a hook, except for tests."""
 
 
 def _may_have(written: ObjectText, name: Step) -> bool:
     """Return whether the pod of a Job has a field, or may have it by what a template writes around it."""
-    around = [None, *(_POD[:length] for length in range(len(_POD) + 1))]
-    return not written.keys.isdisjoint([(EACH,), (*_POD, name)]) or any(each.field in around for each in written.landings)
+    around = [_POD[:length] for length in range(len(_POD) + 1)]
+    named = {(*_POD, name), (*_POD, "nodeName"), *((*each, EACH) for each in around)}
+    return not named.isdisjoint(written.keys) or any(each.field in (None, (*_POD, name), *around) for each in written.landings)
 
 
 _POD = ("spec", "template", "spec")
@@ -78,7 +86,7 @@ def _labels(table: ChartTable, written: ObjectText, pod: Path, values: Mapping[s
     """Return the labels of the pods of an object; None if it does not have them on lines of their own."""
     home = (*pod[:-1], *_LABELS)
     labels: dict[str, str] = {}
-    is_closed = True
+    is_closed = (*home, EACH) not in written.keys
     for label in written.labels:
         is_set = holds(label.condition, values) if label.field == home else False
         if label.field == home and label.key == EACH:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted
+from afflint.kube.kinds import EACH
 from afflint.yaml.document import value_at_path
 
 _LARGEST_CONDITION = 32
 _MOST_ALTERNATIVES = 24
+_BIRTHS = count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +33,13 @@ class KeyOf:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value that is written in a template: text, a number, a boolean or None."""
+    """A value that is written in a template: text, a number, a boolean or None.
+
+    ``is_absent``: it is in place of a key that a map does not have, whatever the values are.
+    """
 
     value: Any
+    is_absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +67,16 @@ class Output:
 class MapSymbol:
     """A map with known keys; ``rest`` are maps whose keys it has, too. Functions of templates change maps in place.
 
-    ``name`` identifies the root of a chart.
+    ``name`` identifies the root of a chart. ``is_changed``: it may lack keys, or have others. ``is_fresh``: no variable has the map.
+    ``born`` is larger for later maps.
     """
 
     entries: dict[str, Symbol] = field(default_factory=dict)
     rest: list[Atom] = field(default_factory=list)
     name: str = ""
+    is_changed: bool = False
+    is_fresh: bool = False
+    born: int = field(default_factory=lambda: next(_BIRTHS))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,7 +196,7 @@ def copied(atom: Atom, kept: dict[int, MapSymbol] | None = None, *, root: bool =
         return atom
     copies = {} if kept is None else kept
     if id(atom) not in copies:
-        made = copies[id(atom)] = MapSymbol()
+        made = copies[id(atom)] = MapSymbol(is_changed=atom.is_changed)
         made.entries.update((key, tuple([(each, copied(inner, copies)) for each, inner in value])) for key, value in atom.entries.items())
         made.rest += [copied(each, copies) for each in atom.rest]
     return copies[id(atom)]
@@ -231,11 +242,16 @@ def paths_of(atom: Atom) -> Iterator[Path]:
 
 def both_of(first: Condition, second: Condition) -> Condition:
     """Return the condition that two conditions are true."""
-    if FALSE in (first, second) or ("not", first) == second or first == ("not", second):
+    if FALSE in (first, second) or (first in (("not", second), negated(second)) and _is_exact(first)):
         return FALSE
     if first in (TRUE, second):
         return second
     return first if second == TRUE else _limited(("and", first, second))
+
+
+def _is_exact(condition: Condition) -> bool:
+    """Return whether a condition means the same each time: it does not ask for an item of a list, which may be another one."""
+    return not is_unknown(condition) and not any(EACH in path for path in paths_in(condition))
 
 
 def any_of(conditions: Iterable[Condition]) -> Condition:
@@ -272,10 +288,10 @@ def _truth(atom: Atom) -> Condition:
     if isinstance(atom, Truth):
         return atom.condition
     if isinstance(atom, MapSymbol):
-        return TRUE if atom.entries else UNKNOWN
+        return TRUE if atom.entries and not atom.is_changed else UNKNOWN
     if isinstance(atom, ListSymbol):
         return TRUE if atom.items else FALSE
-    if isinstance(atom, Output) and any((isinstance(each, PlainPiece) and each.text) for each in atom.pieces):
+    if isinstance(atom, Output) and literal_text(atom.pieces):
         return TRUE
     return UNKNOWN
 
@@ -327,7 +343,7 @@ def holds(condition: Condition, values: Mapping[str, Any]) -> bool | None:
 
 def _is_met(condition: Condition, values: Mapping[str, Any]) -> bool | None:
     kind, path, *compared = condition
-    if any(step == "*" for step in path):
+    if EACH in path:
         return None
     if kind == "key":
         above = value_at_path(values, *path[:-1])
@@ -337,6 +353,6 @@ def _is_met(condition: Condition, values: Mapping[str, Any]) -> bool | None:
     found = value_at_path(values, *path)
     if type(found) is str and "{{" in found:
         return None
-    if kind == "eq" and (type(found) is not type(compared[0]) or (type(found) is str and found != found.strip("-. "))):
+    if kind == "eq" and (type(found) is not type(compared[0]) or (type(found) is str and found != found.strip("-._ \t\r\n"))):
         return None if found is not None else False  # A function may have made one of the other, or have cut it.
     return bool(found) if kind == "set" else found == compared[0]

@@ -21,6 +21,7 @@ from afflint.charts.symbols import (
     Output,
     OutputPiece,
     PlainPiece,
+    Ref,
     any_of,
     both_of,
     holes_in,
@@ -71,11 +72,14 @@ class WrittenLabel:
 class ObjectText:
     """An object of the output: the template, its kinds, empty if they are not known, the gaps in it, and its labels.
 
-    ``keys``: the paths of its keys; one that is not known is EACH. ``hook``: when Helm runs it, "" if it is not a hook.
+    ``keys``: the paths of its keys, with EACH for one that is not known, ``version`` its API version, and ``used`` the condition of its
+    kind. ``hook``: when Helm runs it, "" if it is not a hook.
     """
 
     file: str = ""
     hook: str = ""
+    version: str = ""
+    used: Condition = TRUE
     kinds: set[str] = field(default_factory=set)
     keys: set[Path] = field(default_factory=set)
     found: dict[Landing, list[Condition]] = field(default_factory=dict)
@@ -208,10 +212,16 @@ class _Layout:
             self.objects.append(ObjectText(self._file))
             self._state = replace(state, stack=(), block=-1)
             return
-        if bare != _GAP or next(paths_of(state.gaps[0].hole.value), None) is not None:  # Otherwise it may be empty.
+        if bare != _GAP or next(paths_of(state.gaps[0].hole.value), None) is not None:
             self._entry(line, column)
-        else:
-            self.objects[-1].keys.add((EACH,))
+        else:  # It may be empty.
+            stack = [*state.stack]
+            _leave(stack, column, is_item=False)
+            self._open(tuple(step for _, step in stack))
+
+    def _open(self, path: Path) -> None:
+        """Note that what is written at a path is not known."""
+        self.objects[-1].keys.add((*path, EACH))
 
     def _entry(self, line: str, column: int) -> None:
         """Read a line with items, a key and a value."""
@@ -227,10 +237,13 @@ class _Layout:
         match = _KEY.match(rest)
         if match is not None:
             key = EACH if _GAP in match[1] else match[1].strip("\"'")
+            value = _without_comment(rest[match.end() :].strip())
             if column == 0 and key == "kind":
-                self.objects[-1].kinds.add(rest[match.end() :].strip().strip("\"'"))
+                self.objects[-1].kinds.add(value.strip("\"'"))
+                self.objects[-1].used = state.condition
+            if column == 0 and key == "apiVersion":
+                self.objects[-1].version = value.strip("\"'")
             stack.append((column, key))
-            value = rest[match.end() :].strip()
             if _BLOCK_SCALAR.search(value):
                 state = replace(state, block=column)
         else:
@@ -238,7 +251,9 @@ class _Layout:
         self._state = replace(state, stack=tuple(stack), line="", gaps=())
         path = tuple(step for _, step in stack)
         self.objects[-1].keys.add(path)
-        if path == _HOOK:
+        if value[:1] in ("*", "{", "[", "?") or rest[:1] in ("?", "<"):  # An alias, flow style, a merge key.
+            self._open(path[:-1] if rest[:1] == "<" else path)
+        if path == _HOOK and state.condition == self.objects[-1].used:
             self.objects[-1].hook = value.strip("\"'")
         if match is not None and path[-2:-1] == ("labels",):
             pieces = _pieces_of(value, [each.hole for each in state.gaps[match[1].count(_GAP) :]])
@@ -249,6 +264,8 @@ class _Layout:
 
     def _land(self, gaps: Iterable[_Gap], path: Path | None, *, is_part: bool) -> None:
         for each in gaps:
+            if path is not None and not isinstance(each.hole.value, Ref) and not is_part:
+                self._open(path)
             for own, hole, is_whole in _limited(_holes_of(each.hole, TRUE)):
                 shift = each.column - each.width if hole.form == "yaml" and not is_part else 0
                 part = is_part or hole.form == "words" or not is_whole
@@ -282,10 +299,16 @@ def _holes_of(hole: Hole, condition: Condition) -> Iterator[tuple[Condition, Hol
                     yield further, found, is_whole and len(written) == 1
 
 
+def _without_comment(value: str) -> str:
+    """Return a value without the comment behind it."""
+    end = value.find(value[0], 1) + 1 if value[:1] in ("'", '"') else 0
+    return (value[:end] + value[end:].partition(" #")[0]).rstrip() if " #" in value else value
+
+
 def _pieces_of(text: str, holes: list[Hole]) -> tuple[OutputPiece, ...]:
     """Return a text with its gaps as pieces, without the quotes around it."""
     quoted = text[:1] in "\"'" and text[-1:] == text[:1] and len(text) > 1
-    plain = (text[1:-1] if quoted else text.partition(" #")[0]).split(_GAP)
+    plain = (text[1:-1] if quoted else text).split(_GAP)
     found: list[OutputPiece] = [PlainPiece(plain[0], "", 0)]
     for hole, each in zip(holes, plain[1:], strict=False):
         found += [*(hole.value.pieces if isinstance(hole.value, Output) else (hole,)), PlainPiece(each, "", 0)]

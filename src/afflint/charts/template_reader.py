@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from itertools import islice, product
@@ -55,6 +55,7 @@ from afflint.yaml.go_syntax import Block, Expression, GoSyntaxError, Piece, Stat
 _MOST_STEPS = 60_000  # Of 680 charts of 50 repositories none that can be followed takes more than 30,000.
 _DEEPEST = 24
 _MOST_ITEMS = 64
+_NEVER, _FEW_VARIABLES = 1 << 62, 50
 _MOST_NESTED = 12
 GLOBAL = "global"
 """The key of the values that a chart shares with its dependencies."""
@@ -128,7 +129,9 @@ class TemplateReader:
         self._kept: dict[object, tuple[OutputPiece, ...]] = {}
         self._roots: dict[str, Symbol] = {}
         self._used: set[str] = set()
-        self._steps, self._depth, self._changes = _MOST_STEPS, 0, 0
+        self._steps, self._depth = _MOST_STEPS, 0
+        self._oldest_changed, self._below_root = _NEVER, set[int]()
+        self._is_pure = False
         self._file, self._line, self._part = "", 1, parts[0]
         files = [(part, name, text) for part in parts for name, text in part.files.items()]
         for part, name, text in sorted(files, key=lambda each: (each[1].count("/"), each[1]), reverse=True):  # As Helm does.
@@ -237,6 +240,9 @@ class TemplateReader:
         value = self._value(each.expression, dot, scope)
         if not each.names:
             return self._printed(value)
+        for _, atom in value:
+            if isinstance(atom, MapSymbol):
+                atom.is_fresh = False
         if each.is_declared or each.names[0] not in scope:
             scope[each.names[0]] = [value]
         else:
@@ -265,11 +271,12 @@ class TemplateReader:
         if block.branches[0][0].word == "define":
             return ()
         before = {name: cell[0] for name, cell in scope.items()}
+        self._steps -= len(before) // _FEW_VARIABLES
         above: Condition = TRUE
         branches: list[tuple[Condition, tuple[OutputPiece, ...]]] = []
         changed: list[tuple[Condition, dict[str, Symbol]]] = []
         for action, body in block.branches:
-            condition, pieces = self._branch(action, body, dot, scope) if above != FALSE else (FALSE, ())
+            condition, pieces = self._branch(action, body, dot, scope)
             branches.append((both_of(above, condition), pieces))
             changed.append((both_of(above, condition), {name: scope[name][0] for name in before}))
             for name, value in before.items():
@@ -285,13 +292,15 @@ class TemplateReader:
         self._line = action.line
         if action.expression is None or action.word == "block":
             given = [each for part in (action.expression or ())[2:] for each in part]  # The name of a block, and its value.
-            return TRUE, self._run(body, self._value(given[1], dot, scope) if len(given) > 1 else dot, scope)
+            value = self._value(given[1], dot, scope) if len(given) > 1 else dot
+            name = given[0][1] if given and given[0][0] == "value" else None
+            return TRUE, self._included(name, value) if name in self._named else self._run(body, value, scope)
         value = self._value(action.expression, dot, scope)
         condition = truth_of(value)
         # What a chart rejects is read.
         self._read(value, asked=not any(isinstance(each, Statement) and _FAILS.search(each.text) for each in body))
         self._ask(condition)
-        if condition == FALSE:
+        if action.word in ("if", "else") and value == _ABSENT:
             return FALSE, ()
         if action.word == "range":
             self.reads.looped.update((atom.path, None) for _, atom in value if isinstance(atom, Ref))
@@ -313,9 +322,11 @@ class TemplateReader:
         for number, (key, each) in enumerate(turns):
             given = [*zip(action.names, [key, each] if len(action.names) > 1 else [each], strict=False)]
             before = {name: cell[0] for name, cell in scope.items()}
-            found += self._turn(action, body, each, given, scope)
+            with self._changes() as has_changed:
+                found += self._turn(action, body, each, given, scope)
             changed = [name for name, known in before.items() if scope[name][0] is not known]
-            if changed and number == len(turns) - 1:  # What the last turn has changed, another one may see.
+            # What the last turn has changed, another one may see.
+            if (changed or has_changed()) and number == len(turns) - 1:
                 for name in changed:
                     scope[name][0] = one_of((UNKNOWN, before[name]), (UNKNOWN, scope[name][0]))
                 found += self._turn(action, body, each, given, scope)
@@ -352,20 +363,39 @@ class TemplateReader:
             return self._at_path(first, others[0], dot, scope)
         if kind == "method":
             return self._method(first, others[0], dot, scope)
-        if first in _DIGESTS:  # Nothing of a value is in its checksum.
-            return symbol(Derived())
+        if first in _DIGESTS:
+            return self._digest(others[0] or (), dot, scope)
         if first in ("and", "or") and others[0]:
             return self._chained(first, [self._value(each, dot, scope) for each in others[0]])
         return self._called(first, [self._value(each, dot, scope) for each in others[0] or ()])
+
+    def _digest(self, arguments: Sequence[Expression], dot: Symbol, scope: Scope) -> Symbol:
+        """Return a checksum. Nothing of a value is in it; what its text changes counts."""
+        before, kept, stops = self.reads, self._kept, self._stops
+        self.reads, self._kept, self._stops = ValueReads(replaced=before.replaced), {}, False
+        with self._changes() as has_changed:
+            for each in arguments:
+                self._value(each, dot, scope)
+        self.reads, self._kept, self._stops = before, {} if has_changed() else kept, stops
+        return symbol(Derived())
 
     def _at_path(self, root: object, names: Sequence[str], dot: Symbol, scope: Scope) -> Symbol:
         if type(root) is tuple:
             found = self._value(root, dot, scope)
         else:
             found = dot if root == "." else scope.get(str(root), [symbol(Derived())])[0]
+        if len(names) == 1 and root in (".", "$") and self._never_has(found, names[0]):
+            return _ABSENT
         for name in names:
             found = self._field(found, name)
         return found
+
+    def _never_has(self, value: Symbol, key: str) -> bool:
+        """Return whether a value is the dictionary that was made for this named template alone, and does not have a key, now or later."""
+        if not self._is_pure or len(value) != 1:
+            return False
+        atom = value[0][1]
+        return isinstance(atom, MapSymbol) and atom.is_fresh and not (atom.is_changed or atom.rest) and key not in atom.entries
 
     def _field(self, value: Symbol, name: str) -> Symbol:
         """Return the field of a value with a name."""
@@ -375,6 +405,8 @@ class TemplateReader:
         if isinstance(atom, Ref):
             if name == "AsMap" and atom.path == self._part.prefix:
                 return symbol(atom)
+            if name in _WHOLE and atom.path == self._part.prefix:
+                return symbol(Derived(frozenset([atom.path])))
             # All charts of a release share the global values.
             is_global = name == GLOBAL and atom.path == self._part.prefix
             path = (GLOBAL,) if is_global else (*atom.path, name)
@@ -399,6 +431,8 @@ class TemplateReader:
         owner = self._at_path(root, names[:-1], dot, scope)
         given = [self._value(each, dot, scope) for each in arguments]
         is_files = any(isinstance(atom, MapSymbol) and _FILES in atom.entries for _, atom in owner)
+        if any(isinstance(atom, Ref) for _, atom in owner):  # A method of the values, such as `.Values.PathValue`.
+            return self._called("", [owner, *given])
         if is_files and names[-1] == "Get" and given and (text := self._part.unpacked(str(_literal(given[0]) or ""))) is not None:
             return symbol(Literal(text))
         for each in given:
@@ -472,17 +506,20 @@ class TemplateReader:
             self._consume(given)
             return ()
         self._depth += 1
-        before, changes = (self._file, self._line), self._changes
-        if name in self._named:
-            self._used.add(name)
-            self._file, body = self._named[name]
-            output = self._run(body, given, {"$": [given]})
-        else:
-            part, pieces = self._files[name]
-            output = self._of_file(name, part, pieces)
+        before, was_pure = (self._file, self._line), self._is_pure
+        with self._changes() as has_changed:
+            if name in self._named:
+                self._used.add(name)
+                self._file, body = self._named[name]
+                self._is_pure = not any(isinstance(each, Statement) and _CHANGES.search(each.text) for each in _flat(body))
+                output = self._run(body, given, {"$": [given]})
+            else:
+                part, pieces = self._files[name]
+                output = self._of_file(name, part, pieces)
         self._file, self._line = before
+        self._is_pure = was_pure
         self._depth -= 1
-        if changes == self._changes:  # What changes a map must be run again.
+        if not has_changed():  # What changes a map must be run again.
             self._kept[key] = output
         return output
 
@@ -495,6 +532,7 @@ class TemplateReader:
                 found.append((condition, symbol(Output(self._of_text(text, arguments[1])))))
                 continue
             self.reads.fills_texts = True
+            self._read_given(arguments[1])
             around: tuple[OutputPiece, ...] = ()
             if _ANY_FILE in paths_of(atom) or _has_actions(atom):
                 known = _around_gaps(atom)
@@ -504,6 +542,12 @@ class TemplateReader:
                     around = self._of_text(known, arguments[1])
             found.append((condition, symbol(Output((*around, *self._printed(symbol(atom)))))))
         return one_of(*found)
+
+    def _read_given(self, given: Symbol) -> None:
+        """Note that a text of the values may read what a dictionary has; all values are asked for by their names in the text."""
+        atoms = [atom for _, atom in given if isinstance(atom, MapSymbol) and not atom.name]
+        roots = {part.prefix for part in self._parts}
+        self._read(symbol(Derived(frozenset(path for atom in atoms for path in paths_of(atom) if path not in roots))))
 
     def _of_text(self, text: str, given: Symbol) -> tuple[OutputPiece, ...]:
         try:
@@ -624,8 +668,8 @@ class TemplateReader:
         if isinstance(atom, Ref):
             self.reads.asked.setdefault((*atom.path, key), (self._file, self._line))
             return symbol(Truth(("key", (*atom.path, key))))
-        is_known = isinstance(atom, MapSymbol) and not atom.rest
-        return symbol(Truth(TRUE if isinstance(atom, MapSymbol) and key in atom.entries else negated(TRUE) if is_known else UNKNOWN))
+        is_known = isinstance(atom, MapSymbol) and not (atom.rest or atom.is_changed)
+        return symbol(Truth(UNKNOWN if not (isinstance(atom, MapSymbol) and is_known) else TRUE if key in atom.entries else FALSE))
 
     def of_key(self, arguments: list[Symbol]) -> Symbol:
         """Return what a map or list has at some keys (`index`, `get`)."""
@@ -652,7 +696,7 @@ class TemplateReader:
         names = [_literal(each) for each in arguments[1:]]
         if any(type(each) is not str for each in names):
             raise ValueError
-        return symbol(MapSymbol({str(each): self._field(arguments[0], str(each)) for each in names}))
+        return symbol(MapSymbol({str(each): self._field(arguments[0], str(each)) for each in names}, is_changed=True))
 
     def first(self, arguments: list[Symbol]) -> Symbol:
         """Return an item of a list."""
@@ -679,7 +723,7 @@ class TemplateReader:
         names = [_literal(each) for each in arguments[::2]]
         if any(type(each) is not str for each in names) or len(arguments) % 2:
             raise ValueError
-        return symbol(MapSymbol({str(name): value for name, value in zip(names, arguments[1::2], strict=True)}))
+        return symbol(MapSymbol({str(name): value for name, value in zip(names, arguments[1::2], strict=True)}, is_fresh=True))
 
     def changed(self, arguments: list[Symbol]) -> Symbol:
         """Return a map in which a key has been set (`set`). What the key had before stays possible."""
@@ -687,11 +731,14 @@ class TemplateReader:
         self._change(target)
         for _, atom in target:
             if isinstance(atom, MapSymbol) and type(key) is str:
-                old = atom.entries.get(key)
-                atom.entries[key] = value if old is None else one_of((UNKNOWN, old), (UNKNOWN, value))
+                if atom.name:  # All templates see the map that is set, too.
+                    maps = [each for _, inner in value for each in inside(inner) if isinstance(each, MapSymbol)]
+                    self._below_root.update(each.born for each in maps)
+                atom.entries[key] = one_of((UNKNOWN, atom.entries.get(key, NOTHING)), (UNKNOWN, value))
+                atom.is_changed = True
             else:
                 self._consume(value)
-                if isinstance(atom, Ref) and type(key) is str:
+                if isinstance(atom, Ref) and type(key) is str and all(atom.path != part.prefix for part in self._parts):
                     self.reads.replaced.add((*atom.path, key))
                     self._kept.clear()
                 elif not isinstance(atom, MapSymbol):
@@ -701,10 +748,22 @@ class TemplateReader:
         return target
 
     def _change(self, target: Symbol) -> None:
-        """Note that a map is changed. With the root of a chart every template may see it."""
-        self._changes += 1
-        if any(isinstance(atom, MapSymbol) and atom.name for _, atom in target):
+        """Note that a map is changed: what named templates have written for it may be another text now."""
+        self._oldest_changed = min(self._oldest_changed, *(atom.born if isinstance(atom, MapSymbol) else 0 for _, atom in target), _NEVER)
+        if any(isinstance(atom, MapSymbol) and (atom.name or atom.born in self._below_root) for _, atom in target):
             self._kept.clear()
+
+    @contextmanager
+    def _changes(self) -> Iterator[Callable[[], bool]]:
+        """Give a function that returns, at the end, whether a map was changed that has been there before."""
+        before, self._oldest_changed = self._oldest_changed, _NEVER
+        youngest = MapSymbol().born
+        found = [False]
+        try:
+            yield lambda: found[0]
+        finally:
+            found[0] = self._oldest_changed < youngest
+            self._oldest_changed = min(before, self._oldest_changed)
 
     def unset(self, arguments: list[Symbol]) -> Symbol:
         """Return a map without a key (`unset`)."""
@@ -718,15 +777,33 @@ class TemplateReader:
             if isinstance(atom, Ref) or len(further) > _MOST_ITEMS:  # What the values have later on came from the others.
                 for each in arguments[1:]:
                     self._consume(each)
+            if isinstance(atom, Ref):
+                self.reads.replaced.add(atom.path)
             if isinstance(atom, MapSymbol):
+                atom.is_changed = True
                 atom.rest += [each for each in further if each is not atom and each not in atom.rest][:_MOST_ITEMS]
         if len(arguments[0]) == 1 and isinstance(arguments[0][0][1], MapSymbol):
             return arguments[0]
         return symbol(MapSymbol({}, [atom for each in arguments for _, atom in each]))
 
     def text_of_several(self, arguments: list[Symbol]) -> Symbol:
-        """Return a text of several values (`printf`, `cat`, `join`)."""
+        """Return a text of several values (`print`)."""
         return symbol(Output(tuple(piece for each in arguments for piece in self._printed(each, "words"))))
+
+    def formatted(self, arguments: list[Symbol]) -> Symbol:
+        """Return a text of several values, in a form that is known only for `%s` (`printf`)."""
+        form, *values = arguments
+        texts = str(_literal(form) if type(_literal(form)) is str else "%").replace("%d", "%s").replace("%v", "%s").split("%s")
+        if len(texts) != len(values) + 1 or "%" in "".join(texts):
+            return self.words(arguments)
+        spaced = [
+            each for text, value in zip(texts, [*values, symbol(Literal(""))], strict=True) for each in (symbol(Literal(text)), value)
+        ]
+        return self.text_of_several(spaced)
+
+    def spaced(self, arguments: list[Symbol]) -> Symbol:
+        """Return the texts of several values with a space between them (`cat`)."""
+        return self.text_of_several([each for value in arguments for each in (value, symbol(Literal(" ")))][:-1])
 
     def printed_together(self, arguments: list[Symbol]) -> Symbol:
         """Return the texts of several values, one after another (`print`)."""
@@ -743,10 +820,18 @@ _SHORTEST_CUT, _WIDEST, _MOST_CHOICES = 40, 200, 9
 _FEW = 4
 _DIGESTS = frozenset(("adler32sum", "sha1sum", "sha256sum", "sha512sum"))
 _QUOTING = ("quote", "squote")
-_CHART_FIELDS = ("Version", "AppVersion", "Annotations", "Description", "KubeVersion", "Type", "Keywords", "Home", "Sources", "IsRoot")
+_CHART_FIELDS = (
+    *("Version", "AppVersion", "Annotations", "Description", "KubeVersion", "Type", "Keywords", "Home", "Sources", "IsRoot", "Icon"),
+    *("Maintainers", "APIVersion", "Dependencies", "Tags", "Condition", "Deprecated"),
+)
 RELEASE_NAME: Path = ("\0release",)
 """The path of the name of the release, as if it were a value."""
+_WHOLE = frozenset(("YAML", "Table", "PathValue", "Encode"))
+"""Methods of the values that give all of them."""
+_ABSENT: Symbol = symbol(Literal(None, is_absent=True))
 _FAILS = re.compile(r"\bfail\b")
+_CHANGES = re.compile(r"\b(?:un)?set\b|\b(?:mustM|m)erge(?:Overwrite)? +(?:\.|\$(?!\w))")
+"""What may change the map that a named template gets."""
 _BASE_PATH, _FILES = "\0templates", "\0files"
 _ANY_FILE: Path = ("\0file",)
 _Function = Callable[[TemplateReader, list[Symbol]], Symbol]
@@ -763,7 +848,20 @@ _FUNCTIONS: Mapping[str, _Function] = {
         ("deepCopy", "mustDeepCopy"), lambda _, arguments: tuple([(each, copied(atom, root=True)) for each, atom in arguments[0]])
     ),
     **dict.fromkeys(
-        ("lower", "upper", "title", "camelcase", "kebabcase", "snakecase", "replace", "b64enc", "nospace", "repeat"),
+        (
+            "lower",
+            "upper",
+            "title",
+            "camelcase",
+            "kebabcase",
+            "snakecase",
+            "replace",
+            "b64enc",
+            "nospace",
+            "repeat",
+            "toString",
+            "toStrings",
+        ),
         TemplateReader.words,
     ),
     **dict.fromkeys(
@@ -774,7 +872,7 @@ _FUNCTIONS: Mapping[str, _Function] = {
         TemplateReader.reordered,
     ),
     **dict.fromkeys(("without", "mustWithout", "slice", "mustSlice"), lambda reader, arguments: reader.reordered(arguments[:1])),
-    **dict.fromkeys(("trim", "toString", "required", "toStrings"), TemplateReader.same),
+    **dict.fromkeys(("trim", "required"), TemplateReader.same),
     **dict.fromkeys(("trimSuffix", "trimPrefix", "trimAll"), TemplateReader.trimmed),
     **dict.fromkeys(("int", "int64", "float64"), TemplateReader.number),
     "trunc": TemplateReader.cut,
@@ -809,7 +907,9 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "unset": TemplateReader.unset,
     **dict.fromkeys(("merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"), TemplateReader.merged),
     "print": TemplateReader.printed_together,
-    **dict.fromkeys(("printf", "println", "cat"), TemplateReader.text_of_several),
+    "printf": TemplateReader.formatted,
+    "cat": TemplateReader.spaced,
+    **dict.fromkeys(("println", "join"), TemplateReader.words),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from afflint.charts.chart_files import merged_values
@@ -13,6 +13,7 @@ from afflint.charts.chart_table import ChartTable, chains_in, may_name_values, t
 from afflint.charts.local_pods import hooks_without, labels_reached, reaches_pods_only
 from afflint.charts.pod_labels import OwnLabels
 from afflint.charts.symbols import Condition, described, holds
+from afflint.charts.template_reader import GLOBAL
 from afflint.charts.values import VALUES
 from afflint.checks.admission.wrong_types import wrong_type_message
 from afflint.checks.charts import PodsOfChart, anti_affinity_without_own_pods, spreads_without_own_pods
@@ -25,7 +26,7 @@ from afflint.kube.kinds import EACH, part_types
 from afflint.kube.selectors import Selector
 from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, Holder, holders_in, meant_field, mentions_placement, shape_of
 from afflint.manifests.custom_resources import CustomWorkload
-from afflint.yaml.document import Document, value_at_path
+from afflint.yaml.document import Document, map_at, value_at_path
 from afflint.yaml.object_fields import api_version_of, kind_of
 
 _WORDS = frozenset(("priorityClassName", "runtimeClassName", "schedulerName", "replicaCount"))
@@ -64,6 +65,12 @@ class ValuesOfChart(NamedTuple):
     def table(self) -> ChartTable:
         """What the first chart does with its values."""
         return self.tables[0]
+
+    @property
+    def has_own_globals(self) -> bool:
+        """Whether a dependency has global values of its own."""
+        prefixes = [part.prefix for part in self.table.chart.parts if part.prefix]
+        return any(GLOBAL in map_at(self.values, *map(str, prefix)) for prefix in prefixes)
 
     def possible(self) -> Iterator[dict[str, Any]]:
         """Yield the values of the chart, and what they are with each of the others; nothing if these are not known."""
@@ -107,8 +114,9 @@ def ignored_chart_value(values: ValuesOfChart) -> Iterator[Match]:
         else:
             message = f"no template of {values.table.name} reads {name}: it reaches no pod{_unknown_part(values, path)}"
         yield Match((*values.path, *path), message, remedy, key=True)
+    possible = cache(lambda: [*values.possible()])
     for path, value in _placement(values) if not values.declares and values.table.has_switches else ():
-        switch = _missing_switch(values, path) if value else None
+        switch = _missing_switch(values, path, possible) if value else None
         if switch is not None:
             message = f"{values.table.name} reads {quoted(field_of(path))} only if {switch}"
             yield Match((*values.path, *path), f"{message}: it reaches no pod", "Set both, or neither.", key=True)
@@ -119,7 +127,7 @@ def wrong_type(values: ValuesOfChart) -> Iterator[Match]:
     for path, value in _placement(values) if len(values.tables) == 1 else ():
         name, whole, pattern = str(path[-1]), (*values.path, *path), _pattern(path)
         mismatches = [*part_types()[name].mismatches(value, whole)] if name in POD_FIELDS and type(value) in (dict, list) else []
-        if mismatches and values.table.is_known(pattern) and reaches_pods_only(values.table, pattern):
+        if mismatches and values.table.is_known(pattern) and not values.table.changes_values and reaches_pods_only(values.table, pattern):
             manifest = CustomWorkload(values.document, {}, (), VALUES, Holder((*values.path, *path[:-1]), ()), "shape")
             # Most charts leave out what is empty.
             is_written = value or all(holds(each.condition, values.values) for each, _ in values.table.at(pattern))
@@ -163,7 +171,9 @@ def _workloads(values: ValuesOfChart) -> Iterator[CustomWorkload]:
 def _own_pods(values: ValuesOfChart) -> PodsOfChart:
     def labels(path: Path, selector: Selector) -> list[OwnLabels]:
         place = _pattern(path[len(values.path) :])
-        if not (values.table.is_known(place) and reaches_pods_only(values.table, place)):
+        if not (values.table.is_known(place) and reaches_pods_only(values.table, place)) or values.table.changes_values:
+            return []
+        if values.has_own_globals:
             return []
         known = labels_reached(values.table, place, values.values, values.release)
         if not all(each.missed(selector) for each in known):
@@ -300,14 +310,16 @@ def _means(one: Step, own: Step) -> bool:
 # Conditions.
 
 
-def _missing_switch(values: ValuesOfChart, path: Path) -> str | None:
+def _missing_switch(values: ValuesOfChart, path: Path, possible: Callable[[], Sequence[Mapping[str, Any]]]) -> str | None:
     """Return words for the value about placement that must be set otherwise for a value to be read; None if it is read, or may be."""
     table, pattern = values.table, _pattern(path)
-    if len(values.tables) != 1 or not table.is_known(pattern):
+    if len(values.tables) != 1 or not table.is_known(pattern) or table.changes_values or pattern in table.reads.looped:
+        return None
+    if values.has_own_globals:  # The values that all charts share are merged with these.
         return None
     landings = [*(each for each, _ in table.at(pattern)), *table.below(pattern)]
-    possible = [*values.possible()] if landings else []
-    if not possible or any(holds(each.condition, known) is not False for each in landings for known in possible):
+    known_values = possible() if landings else []
+    if not known_values or any(holds(each.condition, known) is not False for each in landings for known in known_values):
         return None
     missing = [_failing(each.condition, values, path) for each in landings]
     return next(iter(missing)) if len({*missing}) == 1 and not table.mixes(pattern) else None
