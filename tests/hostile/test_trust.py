@@ -241,7 +241,9 @@ def test_a_step_of_the_action_does_what_the_table_says(step: str, place: Place) 
     (row,) = [row[1:] for row in ROWS if row[0] == f"action.yml, {step}"]
     script = place.temporary / "step.sh"
     script.write_text(STEPS[step]["run"], encoding="utf-8")
-    inputs = {"ACTION": str(ROOT), "TEMP_FOLDER": str(place.temporary), "BIN": os.path.dirname(afflint()), "PATHS": ".", "CODE": "0"}
+    checkout = place.temporary.with_name("afflint-v1")
+    checkout.symlink_to(ROOT)  # pip would keep a wheel of a folder with such a name, which looks like a name and a version.
+    inputs = {"ACTION": str(checkout), "TEMP_FOLDER": str(place.temporary), "BIN": os.path.dirname(afflint()), "PATHS": ".", "CODE": "0"}
     inputs |= {"ARGS": "--exit-zero", "ANNOTATIONS": "true", "SUMMARY": "true", "SARIF": "", "UPLOAD": "false"}
     inputs |= {"BASE": "main", "DIFF": "1", "REPOSITORY": "a/b", "NUMBER": "1", "GH_TOKEN": ""}
     inputs |= {name: str(place.temporary / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
