@@ -472,6 +472,20 @@ def test_their_cost_is_linear(place: str, line: str) -> None:
     assert_linear(lambda count: outcome(text(count)), 10_000)
 
 
+def test_a_patch_that_it_is_for_may_be_in_a_file_outside_of_the_run() -> None:
+    """A finding in a file of JSON patches is reported where the kustomization names the file."""
+    text = "resources: [https://example.com/base]\npatches:\n- path: patch.yaml  # afflint: ignore[RULE]\n  target: {kind: Deployment}\n"
+    patch = Source("patch.yaml", "patch.yaml", b"- {op: add, path: /spec/template/spec/tolerations, value: dedicated}\n")
+
+    def rules(rule: str, name: str, *more: Source) -> list[str]:
+        kustomization = Source(name, name, text.replace("RULE", rule).encode())
+        return [each.rule for each in run([kustomization, *more], default_settings(), Options()).findings]
+
+    assert rules("wrong-type", "kustomization.yaml") == []
+    assert rules("wrong-type", "kustomization.yaml", patch) == []
+    assert rules("invalid-toleration", "kustomization.yaml", patch) == ["wrong-type", "unused-suppression"]
+
+
 def test_the_edits_of_unused_suppressions_do_not_overlap() -> None:
     text = POD + "# afflint: ignore[wrong-type]\n# afflint: ignore[wrong-type]\n"
     edits: list[Edit] = [

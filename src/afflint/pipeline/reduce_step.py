@@ -297,11 +297,13 @@ class Reduction:
         findings: Sequence[Finding],
         *,
         idle: bool = True,
+        patching: bool = False,
         mandatory: frozenset[str] = frozenset(),
     ) -> tuple[list[Finding], int]:
         """Return the findings of a file that no suppression silences, and the number of the others.
 
-        With ``idle``, unused suppressions are added as findings. No suppression silences the ``mandatory`` rules.
+        With ``idle``, unused suppressions are added as findings; ``patching``: the file may have patches, which can be in other files.
+        No suppression silences the ``mandatory`` rules.
         """
         if not suppressions:
             return list(findings), 0
@@ -310,13 +312,12 @@ class Reduction:
         kept, count, unused = apply(findings, suppressions, mandatory)
         if idle and "unused-suppression" in self._rules:
             firm = [each for each in findings if each.rule in mandatory]
-            kept += self.findings(
-                file, (each for suppression, names in unused for each in self._unused(suppression, names, mandatory, firm))
-            )
+            found = (each for suppression, names in unused for each in self._unused(suppression, names, mandatory, firm, patching))
+            kept += self.findings(file, found)
         return kept, count
 
     def _unused(
-        self, suppression: Suppression, names: tuple[str, ...], mandatory: frozenset[str], firm: Sequence[Finding]
+        self, suppression: Suppression, names: tuple[str, ...], mandatory: frozenset[str], firm: Sequence[Finding], patching: bool
     ) -> Iterator[Found]:
         """Yield the finding for a suppression with names that silence nothing. ``firm`` are the findings of mandatory rules."""
         meant = [name for name in names if name in mandatory]
@@ -327,7 +328,7 @@ class Reduction:
             remedy = "Remove this suppression and fix the violation, or ask the owner of the policy for an exemption."
             yield Found("unused-suppression", message, remedy, suppression.document, suppression.span, NO_OBJECT, "")
         names = tuple([name for name in names if name not in mandatory])
-        if not names or (meant and "" in names) or any(each and not self._can_tell(each, suppression) for each in names):
+        if not names or (meant and "" in names) or any(each and not self._can_tell(each, suppression, patching) for each in names):
             return
         from afflint.pipeline.suppressions import removal
 
@@ -336,9 +337,9 @@ class Reduction:
         edits = removal(suppression) if len(names) == max(len(suppression.rules), 1) else ()
         yield Found("unused-suppression", message, "", suppression.document, suppression.span, NO_OBJECT, "", edits=edits)
 
-    def _can_tell(self, name: str, suppression: Suppression) -> bool:
+    def _can_tell(self, name: str, suppression: Suppression, patching: bool) -> bool:
         """Return whether this run evaluates a rule completely in one file: not if it is off, or needs other files."""
-        subjects = {each.subject for each in self._settings.rules if each.name == name}
+        subjects = {each.subject for each in self._settings.rules if each.name == name and (patching or each.subject != "kustomization")}
         if subjects == {"policy"}:
             return name in suppression.idle
         return bool(subjects) and (name in _OF_ANY_LABEL or subjects.isdisjoint(_OF_SEVERAL_FILES))

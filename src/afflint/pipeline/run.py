@@ -17,10 +17,10 @@ from afflint.pipeline.mapping import is_worth_cache, map_files
 from afflint.pipeline.options import Options
 from afflint.pipeline.reduce_step import reduction_of
 from afflint.pipeline.reduced_run import ReducedRun, is_empty, summary_of
-from afflint.pipeline.suppression_filter import SuppressionFilter
+from afflint.pipeline.suppression_filter import SuppressionFilter, may_patch
 from afflint.pipeline.unrendered import coverage_of
 from afflint.report import Summary
-from afflint.source.kustomizations import NAMES, Kustomizations
+from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import CHART, Source, read_bytes, relative
 from afflint.yaml.documents import read
 from afflint.yaml.prefilter import Reading
@@ -169,7 +169,7 @@ def _mapped(
 def _with_kustomizations(reduced: ReducedRun) -> ReducedRun:
     """Return the same with what rules about kustomizations find in those among the checked files."""
     files, rules = reduced.files, [each for each in reduced.settings.rules if each.subject == "kustomization"]
-    kustomizations = [file for file in files.checked if rules and _may_patch(files.sources[file], reduced.all_results.get(file))]
+    kustomizations = [file for file in files.checked if rules and may_patch(files.sources[file], reduced.all_results.get(file))]
     if not kustomizations:
         return reduced
     from afflint.pipeline.kustomization_checks import found_in_kustomizations
@@ -209,11 +209,6 @@ def _says_more(known: Found, found: Found) -> bool:
 def _is_of_chart(source: Source) -> bool:
     """Return whether a file is in the folder of a chart."""
     return source.values or os.path.basename(source.path) == CHART
-
-
-def _may_patch(source: Source, result: FileResult | None) -> bool:
-    """Return whether a file may have a kustomization, or an object of Flux that adds patches to one."""
-    return source.path.endswith(NAMES) or (result is not None and "Kustomization" in result.passed)
 
 
 def _has_cluster_policies(settings: MapSettings) -> bool:

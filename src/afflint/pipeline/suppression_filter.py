@@ -8,7 +8,7 @@ from afflint.index.facts import Pods
 from afflint.pipeline.map_step import FileResult
 from afflint.pipeline.reduce_step import Reduction
 from afflint.pipeline.yaml_versions import as_read
-from afflint.source.kustomizations import Kustomizations, may_change_selection
+from afflint.source.kustomizations import NAMES, Kustomizations, may_change_selection
 from afflint.source.sources import Source, read_bytes
 from afflint.yaml.documents import to_utf8
 from afflint.yaml.prefilter import is_values_file
@@ -54,7 +54,8 @@ class SuppressionFilter:
             return _each_once(remaining), 0
         # A suppression in a template, or in the values of a chart, may be for the rendered manifests.
         idle = not (result.templated or result.values or is_values_file(source.known_as))
-        kept, silenced = self._reduction.silence(file, result.suppressions, remaining, idle=idle, mandatory=self._options.mandatory)
+        patching, mandatory = may_patch(source, result), self._options.mandatory
+        kept, silenced = self._reduction.silence(file, result.suppressions, remaining, idle=idle, patching=patching, mandatory=mandatory)
         return _each_once(kept), silenced
 
     def remaining_in_source(self, findings: list[Finding], source: Source) -> tuple[list[Finding], int]:
@@ -71,6 +72,11 @@ class SuppressionFilter:
 
         kept, silenced, _ = apply(findings, suppressions, self._options.mandatory)
         return kept, silenced
+
+
+def may_patch(source: Source, result: FileResult | None) -> bool:
+    """Return whether a file may have a kustomization, or an object of Flux that adds patches to one."""
+    return source.path.endswith(NAMES) or (result is not None and "Kustomization" in result.passed)
 
 
 def _each_once(findings: list[Finding]) -> list[Finding]:
