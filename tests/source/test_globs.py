@@ -1,6 +1,7 @@
 """Patterns as in a .gitignore: they match like git, and hostile ones do not take longer than others."""
 
 import glob
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from afflint.source.globs import Patterns, of_lines, paths_like, pattern
+from afflint.source.repositories import is_really_inside
 from checkout import clean_environment
 
 FILES = (
@@ -172,3 +174,11 @@ def test_every_folder_is_looked_into_once_whatever_leads_there(folder: Path) -> 
         (deep / name).symlink_to(folder)
     assert list(paths_like(str(folder), "/".join(["**/a*"] * 20) + "/*.none")) == []
     assert list(paths_like(str(deep), "*/" * 30 + "*.none")) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/cwd").is_symlink(), reason="there is no /proc")
+def test_the_link_of_a_process_that_has_ended_is_inside_of_no_folder() -> None:
+    with subprocess.Popen(["true"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert not is_really_inside(f"/proc/{process.pid}/cwd", "/proc")
+        assert list(paths_like("/proc", f"{process.pid}/*wd")) == []

@@ -58,5 +58,5 @@ def is_really_inside(path: str, folder: str) -> bool:
     """Whether a path is ``folder`` or below it once all links of both are resolved. Neither needs to exist."""
     try:
         return is_inside(os.path.normcase(os.path.realpath(path)), os.path.normcase(os.path.realpath(folder)))
-    except ValueError:  # A NUL in the name.
+    except (OSError, ValueError):  # The link of a process that has ended; a NUL in the name.
         return False
