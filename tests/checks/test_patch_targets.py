@@ -200,14 +200,28 @@ def test_patches_in_older_objects_of_flux_are_data() -> None:
         ),
         ("Deployment", "/spec/template/spec/nodeSelector", "{disk: ssd}", None),
         ("HelmRelease", "/spec/nodeSelector", "{disk: ssd}", None),
-        ("", "/spec/nodeSelector", "{disk: ssd}", None),
+        ("null", "/spec/nodeSelector", "{disk: ssd}", None),
+        ("Job, group: batch.volcano.sh", "/spec/nodeSelector", "{disk: ssd}", None),
+        ("Job", "/spec/tasks/0/template/spec/nodeSelector", "disk=ssd", None),
     ],
 )
 def test_an_operation_in_a_file_of_patches(kind: str, path: str, value: str, message: str | None) -> None:
     files = {
-        "kustomization.yaml": f"resources: [https://example.com/base]\npatches:\n- path: patch.yaml\n  target: {{kind: '{kind}'}}\n",
+        "kustomization.yaml": f"resources: [https://example.com/base]\npatches:\n- path: patch.yaml\n  target: {{kind: {kind}}}\n",
         "patch.yaml": f"- {{op: add, path: {path}, value: {value}}}\n",
     }
     found = lint(files)
     assert [each.message for each in found] == ([] if message is None else [message])
     assert all((each.span.line, each.span.column) == (3, 9) for each in found)
+
+
+def test_an_operation_for_a_kind_that_another_group_has_too() -> None:
+    def findings(target: str, version: str) -> list[str]:
+        job = f"apiVersion: {version}\nkind: Job\nmetadata: {{name: train}}\n"
+        kustomization = f"resources: [job.yaml]\npatches:\n- path: patch.yaml\n  target: {{{target}}}\n"
+        patch = "- {op: add, path: /spec/nodeSelector, value: {disk: ssd}}\n"
+        return [each.rule for each in lint({"kustomization.yaml": kustomization, "job.yaml": job, "patch.yaml": patch})]
+
+    assert findings("kind: Job", "batch/v1") == ["misplaced-constraint"]
+    assert findings("kind: Job", "batch.volcano.sh/v1alpha1") == []
+    assert "misplaced-constraint" in findings("kind: Job, group: batch", "batch.volcano.sh/v1alpha1")

@@ -101,6 +101,29 @@ def test_an_operation_is_judged_by_the_kind_of_its_target(operation: str, findin
 
 
 @pytest.mark.parametrize(
+    ("target", "path", "count"),
+    [
+        ("kind: Deployment, group: apps", "/spec/nodeSelector", 1),
+        ("kind: Pod, group: ''", "/spec/template/nodeSelector", 1),
+        ("kind: Job", "/spec/nodeSelector", 1),
+        ("kind: Job", "/spec/tasks/0/template/nodeSelector", 0),
+        ("kind: CronJob", "/spec/jobTemplate/spec/tasks/0/template/nodeSelector", 0),
+        ("kind: Job, group: batch.volcano.sh", "/spec/tasks/0/template/spec/nodeSelector", 0),
+        ("kind: DaemonSet, group: example.com", "/spec/nodeSelector", 0),
+        ("group: postgresql.cnpg.io", "/spec/affinity/nodeSelector", 0),
+        ("kind: Deployment|Pod", "/spec/nodeSelector", 0),
+        ("name: po", "/spec/nodeSelector", 0),
+        ("labelSelector: app=web", "/spec/nodeSelector", 0),
+        ("version: v1", "/spec/nodeSelector", 0),
+    ],
+)
+def test_a_target_that_may_be_another_kind_is_not_judged(target: str, path: str, count: int) -> None:
+    patch = f"- {{op: add, path: {path}, value: {{disk: ssd}}}}\n"
+    assert len(lint(patched(KUSTOMIZATION, patch).replace("kind: Deployment", target))) == count
+    assert len(lint(patched(FLUX, patch, 2).replace("kind: Deployment", target))) == count
+
+
+@pytest.mark.parametrize(
     "operation",
     [
         "{op: add, path: /spec/template/spec/nodeSelector, value: {disk: ssd}}",

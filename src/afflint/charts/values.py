@@ -149,12 +149,20 @@ class PatchedPart(Document):
         return super()._find(self.in_patch(path), exact=exact)
 
 
-def patched_parts(patch: Document, target: object) -> Iterator[PatchedPart]:
-    """Yield what the operations of a JSON patch about placement set in objects of the kind ``target``; nothing if it is not a workload."""
-    kind = next(iter(possible_kinds(None, target)), None)
-    for index, operation in _operations(patch) if kind is not None else ():
+def patched_parts(patch: Document, target: dict[str, Any]) -> Iterator[PatchedPart]:
+    """Yield what the operations of a JSON patch about placement set in the objects of its target; nothing if they are not workloads.
+
+    ``target`` is that of a kustomization; only a kind of Kubernetes counts. Without a group, a path through ``tasks`` shows that a Job
+    or a CronJob is Volcano's.
+    """
+    group, kind = target.get("group") or "", next(iter(possible_kinds(None, target.get("kind") or "")), None)
+    if kind is None or group not in ("", kind.group):
+        return
+    for index, operation in _operations(patch):
         steps = _steps(operation["path"])
-        if kind is None or steps is None or not mentions_placement(f"{steps} {operation['value']}".encode("utf-8", "replace")):
+        if steps is None or (not group and "tasks" in steps):
+            continue
+        if not mentions_placement(f"{steps} {operation['value']}".encode("utf-8", "replace")):
             continue
         part: Any = operation["value"]
         for step in reversed(steps):

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from afflint.charts.values import patched_parts
@@ -66,13 +67,21 @@ def wrong_type(kustomization: KustomizationOfRun) -> Iterator[Match]:
 
 def _in_operations(kustomization: KustomizationOfRun, check: Callable[[Manifest, Target], Iterator[Match]]) -> Iterator[Match]:
     """Yield what a check finds in the operations of patch files, at the name of the file; those in the kustomization are text of it."""
+    built = cache(lambda: objects_of(kustomization.folder, kustomization.data, kustomization.text, kustomization.read_file))
     for patch in _patches(kustomization):
         file = text_at(map_at(value_at_path(kustomization.document.data, *patch.path)), "path")
         document = read(patch.text, 0, 0)
-        for part in patched_parts(document, patch.target.get("kind")) if patch.target and file else ():
+        for part in patched_parts(document, patch.target) if patch.target and file else ():
             for match in (each for manifest in manifests_in(part) for each in check(manifest, Target())):
+                if patch.target and not patch.target.get("group") and _has_namesake(built(), part.data):
+                    break
                 where = f"in {quoted(file)}, line {document.locate((part.operation, 'path')).line}"
                 yield Match((*patch.path, "path"), f"{match.message} ({where})", match.help)
+
+
+def _has_namesake(built: SelectableObjects | None, data: dict[str, Any]) -> bool:
+    """Return whether a kustomization has objects of the same kind in another group."""
+    return built is not None and any(each.kind == kind_of(data) and each.group != group_of(data) for each in built.objects)
 
 
 class _PlacementPatch(NamedTuple):

@@ -464,7 +464,7 @@ class Checker:
 
         for path, inner in embedded_patches(document):
             around = map_at(value_at_path(document.data, *path[:-1]))
-            parts = list(patched_parts(inner, map_at(around, "target").get("kind") or around.get("resourceType")))
+            parts = list(patched_parts(inner, map_at(around, "target") or {"kind": around.get("resourceType")}))
             for part in parts:
                 for workload in self.manifests(part):
                     for rule, match in self._matches_of(workload, None):
