@@ -72,6 +72,21 @@ def test_a_chart_that_requires_several_values(checking: Checking) -> None:
     assert "one is required" in checking.report()["summary"]["rendered"]["failed"][0]["reason"]
 
 
+@pytest.mark.parametrize(
+    "condition", ["true", '"a"', "1", "not false", "not nil", 'and .Release.Name "a"', 'or .Values.nothing "a"', '(eq "a" "a")']
+)
+def test_a_literal_in_the_condition_around_what_is_required(checking: Checking, condition: str) -> None:
+    chart("key: ''\n", refusal=f'{{{{ if {condition} }}}}{{{{ required "a key is required" .Values.key }}}}{{{{ end }}}}')
+    assert found(checking) == [f"{LINE} if `nodeSelector` is set and `key` is set, {FOUND}"]
+
+
+@pytest.mark.parametrize("condition", ["false", '""', "0", "not true", "and .Values.key nil"])
+def test_a_literal_in_the_condition_around_what_is_not_rendered(checking: Checking, condition: str) -> None:
+    unused = f'{{{{ if {condition} }}}}{{{{ fail "a key is required" }}}}{{{{ end }}}}'
+    chart("key: ''\n", refusal=f'{unused}{{{{ required "a key is required" .Values.key }}}}')
+    assert found(checking) == [f"{LINE} if `nodeSelector` is set and `key` is set, {FOUND}"]
+
+
 def test_text_of_a_helper_in_the_message(checking: Checking) -> None:
     """As charts collect their messages."""
     chart("domain: ''\n", refusal='{{ with include "web.check" . }}{{ printf "VALUES:\\n%s" . | fail }}{{ end }}')

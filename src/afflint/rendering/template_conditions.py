@@ -112,9 +112,9 @@ def values_in(expression: Expression | None) -> Iterator[_Names]:
 
 def condition_of(expression: Expression) -> Condition:
     """Return the condition that a resolved expression is true."""
+    if expression[0] == "value":
+        return TRUE if expression[1] else FALSE
     kind, name, rest = expression
-    if kind == "value":
-        return TRUE if name else FALSE
     path = _value_path(expression)
     if path is not None:
         return ("set", path)
