@@ -21,6 +21,8 @@ WRONG = "tolerations: [{key: a, operator: Is}]"
         ("values/web.yaml", False),
         ("myvalues.yaml", False),
         ("values.schema.json", False),
+        ("charts/web/values.schema.yaml", False),
+        ("values-prod.schema.yml", False),
         ("web.yaml", False),
     ],
 )

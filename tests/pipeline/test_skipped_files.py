@@ -136,6 +136,11 @@ spec:
         ("web/tests/values-test.yaml", SUITE.replace("suite: web\n", ""), "test suite of helm-unittest"),
         ("web/values.schema.yaml", SCHEMA, "JSON schema"),
         ("web/values.schema.yaml", "$schema: http://json-schema.org/draft-07/schema#\nnodeSelector: {a b: c d}\n", "JSON schema"),
+        (
+            "web/values.schema.yml",
+            "schema: http://json-schema.org/draft-07/schema#\nproperties:\n  nodeSelector: {a b: c d}\n",
+            "JSON schema",
+        ),
         ("pods.json", '{"$schema": "https://json-schema.org/draft/2020-12/schema", "kind": "Pod"}', "JSON schema"),
         ("roles/k8s/molecule/default/pod.yaml", POD, "scenario of Molecule"),
         ("pkg/testdata/golden/pod.yaml", POD, "golden file of a test"),

@@ -20,6 +20,7 @@ FILES = {
     "charts/web/environments/far/away.yaml": ALONE,
     "charts/web/templates/pieces.yaml": WRONG,
     "charts/web/values.schema.json": '{"tolerations": [{"key": "a", "operator": "Is"}]}',
+    "charts/web/values.schema.yaml": ALONE,
     "charts/web/example.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + WRONG,
     "other/production.yaml": ALONE,
 }

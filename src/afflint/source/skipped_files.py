@@ -109,7 +109,7 @@ def _is_json_schema(data: bytes) -> bool:
             re.match(rb"\s*\{\s*(?:\"\$(?:id|comment)\"\s*:\s*\"[^\"]*\"\s*,\s*)*\"\$schema\"\s*:\s*\"https?://json-schema\.org/", data)
             is not None
         )
-    named = re.search(rb"(?m)^[\"']?\$schema[\"']?:[ \t]+\S*json-schema\.org/", data)
+    named = re.search(rb"(?m)^[\"']?\$?schema[\"']?:[ \t]+\S*json-schema\.org/", data)
     described = re.search(rb"(?m)^type:[ \t]+[\"']?object\b", data) and re.search(rb"(?m)^properties:[ \t\r]*$", data)
     return bool(named or described) and not _has_kind(data)
 

@@ -327,7 +327,7 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
             elif _is_manifest(entry, full_path, included) and not excluded(full_path) and not ignored(full_path, folder=False):
                 if entry.is_symlink() and not is_really_inside(full_path, boundary):
                     continue  # A tree must not make afflint read, and quote, other files of the user.
-                yield Source(path, path, None, None, values and path.endswith(_YAML), role_of_file(entry.name, role))
+                yield Source(path, path, None, None, values and _may_be_values(entry.name), role_of_file(entry.name, role))
         stack.extend([(each, is_chart, role) for each in reversed(folders)])
 
 
@@ -345,14 +345,18 @@ def role_below(path: str, top: str) -> str:
 
 def is_in_chart(path: str) -> bool:
     """Whether a YAML file is where charts have values: in the folder of one, or in a subfolder of it, such as ``environments``."""
-    if not path.endswith(_YAML):
+    if not _may_be_values(path):
         return False
     folder = os.path.dirname(os.path.abspath(path))
     parent_folder, name = os.path.split(folder)
     return _holds_chart(folder) or (name not in _WITHOUT_VALUES and _holds_chart(parent_folder))
 
 
-_YAML = (".yaml", ".yml")
+def _may_be_values(name: str) -> bool:
+    """Return whether a file may have values by its name: `values.schema.yaml` describes them."""
+    return name.endswith((".yaml", ".yml")) and not name.endswith((".schema.yaml", ".schema.yml"))
+
+
 _WITHOUT_VALUES = frozenset(("templates", "crds", "charts"))
 
 

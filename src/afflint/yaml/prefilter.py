@@ -29,7 +29,7 @@ Reading = Callable[[bytes, int, int], Document]
 """Parses the bytes of a document, with its index among those of the file and its line."""
 
 _INSTRUCTION = b"afflint:"
-_VALUES_FILE = r"(?:^|[/\\])(?:values[^/\\]*|[^/\\]*[-_.]values)\.ya?ml$"
+_VALUES_FILE = r"(?:^|[/\\])(?:values(?![^/\\]*\.schema\.)[^/\\]*|[^/\\]*[-_.]values)\.ya?ml$"
 _TEMPLATE_FOLDER = r"(?:^|[/\\])templates[/\\]"
 
 
