@@ -445,6 +445,23 @@ def test_a_selector_that_no_node_of_talhelper_meets_is_a_warning(asked: str, exp
     assert unmatched(f"nodeSelector: {{{asked}}}", pools=TALCONFIG) == [f"warning {each}" for each in expected]
 
 
+@pytest.mark.parametrize(
+    ("patch", "expected"),
+    [
+        ("machine: {nodeLabels: {rack: a}, a: '${B}'}", "Talos node cp1 has `rack: a`"),
+        ("machine: {nodeLabels: {rack: '${B}'}}", None),
+        ("machine: {nodeLabels: '${B}'}", None),
+        ("machine: '${B}'", None),
+        ("${B}", None),
+        ("machine: {a: '${B}'}", "none of the 2 nodes has the label `rack`"),
+    ],
+)
+def test_a_placeholder_in_a_patch_of_talhelper_hides_only_what_it_sets(patch: str, expected: str | None) -> None:
+    pools = f"{TALCONFIG}patches:\n  - |-\n    machine: {{a: '${{B}}'}}\n  - |-\n    {patch}\n"
+    found = unmatched("nodeSelector: {rack: b}", pools=pools)
+    assert [expected in each for each in found] == [True] if expected else found == []
+
+
 @pytest.mark.parametrize(("host", "number"), [("east-w1", 1), ("w1", 0), ("w9", 0), ("r2-e3", 0), ("e3", 1)])
 def test_a_part_of_the_name_of_a_host_is_a_mistake_in_each_of_several_clusters(host: str, number: int) -> None:
     west = TALCONFIG.replace("home", "west").replace("w1,", "r2-e3,")

@@ -271,6 +271,14 @@ class TestIgnoredAnnotation:
         assert found.help == "Write the tolerations under spec.template.spec.tolerations instead."
 
 
+TALHELPER = """\
+nodes: [{hostname: a, controlPlane: true, installDisk: b}]
+patches:
+  - |-
+    %s
+  - |-
+    %s
+"""
 CONTROL_PLANE_POD = """\
 apiVersion: v1
 kind: Pod
@@ -287,6 +295,11 @@ spec: {nodeSelector: {node-role.kubernetes.io/control-plane: ""}, containers: [{
         pytest.param("machine: {}\ncluster: {allowSchedulingOnControlPlanes: false}\n", 1, id="with the taint"),
         pytest.param("nodes: [{hostname: a, controlPlane: true, installDisk: b}]\nallowSchedulingOnMasters: true\n", 0, id="talhelper"),
         pytest.param("nodes: [{hostname: a, controlPlane: true, installDisk: b}]\n", 1, id="talhelper with the taint"),
+        pytest.param(TALHELPER % ("machine: {a: '${B}'}", "cluster: {allowSchedulingOnControlPlanes: true}"), 0, id="in a patch"),
+        pytest.param(TALHELPER % ("machine: {a: '${B}'}", "cluster: {allowSchedulingOnControlPlanes: ${B}}"), 0, id="set by a variable"),
+        pytest.param(TALHELPER % ("machine: {a: '${B}'}", "cluster: ${B}"), 0, id="a variable may set it"),
+        pytest.param(TALHELPER % ("machine: {a: '${B}'}", "${B}"), 0, id="a variable may be any patch"),
+        pytest.param(TALHELPER % ("machine: {a: '${B}'}", "cluster: {a: '${B}'}"), 1, id="no patch sets it"),
     ],
 )
 def test_control_planes_that_accept_any_pod_need_no_toleration(nodes: str, expected: int) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.node_labels import ARCH, HOSTNAME
-from afflint.pools.fields import is_known, is_open, label, labels_of, parse_pairs, taints_in_map, text, texts
+from afflint.pools.fields import is_known, is_open, label, labels_of, parse_pairs, taints_in_map, text
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
 from afflint.pools.pool import Declared, Label, Pool, PoolMistake, PoolTaint, Reader
-from afflint.pools.talos import rejected_labels, schedulable_control_planes
+from afflint.pools.talos import may_schedule_on_control_planes, rejected_labels
 from afflint.yaml.document import all_texts, list_at, map_at
 from afflint.yaml.object_fields import kind_of
 from afflint.yaml.placeholders import is_placeholder
@@ -37,7 +37,7 @@ def _talconfig(declared: Declared) -> Iterator[Pool]:
     """Yield each node; fields of a node replace those that ``controlPlane`` or ``worker`` sets for all nodes of its role."""
     data = declared.data
     cluster = text(data, "clusterName")
-    schedulable = any(data.get(field) is True for field in ("allowSchedulingOnMasters", "allowSchedulingOnControlPlanes"))
+    schedulable = may_schedule_on_control_planes({"cluster": data})
     written = "\n".join(all_texts(data))
     restricted = not any(word in written for word in _LIFTING)
     for index, node in enumerate(list_at(data, "nodes")):
@@ -103,8 +103,8 @@ def _patches_of(declared: Declared, node: dict[str, Any], path: Path, role: str)
     if node.get("overridePatches") is not True:
         places.append((data.get(role), (*declared.base, role)))
     for holder, where in [*places, (node, path)]:
-        for index, patch in enumerate(texts(holder, "patches")):
-            result = _patched(result, patch, (*where, "patches", index))
+        for index, patch in enumerate(list_at(holder, "patches")):
+            result = result if type(patch) is not str else _patched(result, patch, (*where, "patches", index))
         inline, older = map_at(holder, "inlinePatch"), list_at(holder, "configPatches")
         if inline:
             result = _merged(result, inline, (*where, "inlinePatch"), whole=True)
@@ -117,18 +117,19 @@ def _patched(result: _Patches, patch: str, path: Path) -> _Patches:
     if patch.startswith("@"):
         # The content is in another file, which declares its labels itself if it is among the files of the run.
         return result._replace(known=result.known and not any(word in patch.lower() for word in _ON_NODES), schedulable=None)
-    if not any(word in patch for word in _OF_NODES):
+    if not is_placeholder(patch) and not any(word in patch for word in _OF_NODES):
         return result
     from afflint.yaml.documents import read, split
 
     for piece, _, _ in split(patch.encode("utf-8", "surrogatepass")):
-        data = read(piece, 0, 0).data
+        document = read(piece, 0, 0)
+        data = document.data
         if type(data) is list:
             result = _json_patched(result, data)
         elif type(data) is dict:
             result = _merged(result, data, path, whole=False)
-        elif data is not None:
-            result = result._replace(known=False)
+        elif data is not None or document.problem is not None:
+            result = result._replace(known=False, schedulable=None)
     return result
 
 
@@ -147,7 +148,11 @@ def _merged(result: _Patches, data: dict[str, Any], path: Path, *, whole: bool) 
     taints = taints_in_map(machine.get("nodeTaints"), (*where, "nodeTaints"))
     extra = map_at(machine, "kubelet", "extraArgs").get("node-labels")
     labels += [label(key, value, (*where, "kubelet", "extraArgs", "node-labels")) for key, value in parse_pairs(_line(extra)).items()]
-    known = not is_open(own) and not any(type(value) is not str for value in map_at(own).values()) and (extra is None or is_known(extra))
+    known = (
+        not is_open(data, data.get("machine"), own)
+        and not any(type(value) is not str for value in map_at(own).values())
+        and (extra is None or is_known(extra))
+    )
     if not whole:
         labels = [each._replace(path=path) for each in labels]
         taints = taints._replace(
@@ -159,7 +164,7 @@ def _merged(result: _Patches, data: dict[str, Any], path: Path, *, whole: bool) 
         (*result.taints, *taints.taints),
         (*result.faults, *taints.faults),
         result.known and known,
-        True if schedulable_control_planes(data) else result.schedulable,
+        True if may_schedule_on_control_planes(data) else None if is_open(data, data.get("cluster")) else result.schedulable,
     )
 
 

@@ -12,7 +12,7 @@ from afflint.kube.node_labels import CONTROL_PLANE
 from afflint.pools.fields import UNREACHABLE_LABEL, is_open, kubelet_rejects, labels_of, taints_in_map, text
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
 from afflint.pools.pool import Declared, Label, Pool, PoolMistake, PoolPart, Reader
-from afflint.yaml.document import map_at
+from afflint.yaml.document import map_at, value_at_path
 
 
 def _machine(declared: Declared) -> Iterator[Pool | PoolPart]:
@@ -22,19 +22,19 @@ def _machine(declared: Declared) -> Iterator[Pool | PoolPart]:
     """
     machine = map_at(declared.data, "machine")
     if not (machine.get("nodeLabels") or machine.get("nodeTaints")):
-        if schedulable_control_planes(declared.data):
+        if may_schedule_on_control_planes(declared.data):
             yield PoolPart(("Talos cluster", "", ""), declared.site, declared.ref, CONTROL_PLANE_LABELS)
         return
     kind = text(machine, "type")
-    schedulable = schedulable_control_planes(declared.data)
+    schedulable = may_schedule_on_control_planes(declared.data)
     name = text(machine, "network", "hostname") or kind or "machine"
     yield _pool(declared, name, machine.get("nodeLabels"), machine.get("nodeTaints"), ("machine",), "node", kind, schedulable=schedulable)
 
 
-def schedulable_control_planes(data: Any) -> bool:
-    """Return whether a machine configuration, or a patch of one, leaves control planes without a taint."""
-    cluster = map_at(data, "cluster")
-    return any(cluster.get(field) is True for field in ("allowSchedulingOnControlPlanes", "allowSchedulingOnMasters"))
+def may_schedule_on_control_planes(data: Any) -> bool:
+    """Return whether a machine configuration, or a patch of one, leaves control planes without a taint, or may do so by a placeholder."""
+    fields = ("allowSchedulingOnControlPlanes", "allowSchedulingOnMasters")
+    return any(value is True or type(value) is str for value in (value_at_path(data, "cluster", field) for field in fields))
 
 
 def _node_config(declared: Declared) -> Iterator[Pool]:
