@@ -90,7 +90,8 @@ def test_a_value_next_to_its_key(checking: Checking) -> None:
 
 def test_a_value_at_the_top_of_the_document(checking: Checking) -> None:
     chart("      {{- with .Values.nodeSelector }}\n      nodeSelector:\n        {{ toYaml . }}\n      {{- end }}\n", "nodeSelector: {}\n")
-    assert found(checking) == [set_value(FIRST, "nodeSelector", "its content becomes an unknown field of the Deployment")]
+    words = "if `nodeSelector` has several entries, its content becomes an unknown field of the Deployment"
+    assert found(checking) == [f"templates/web.yaml:{FIRST} {words}"]
     assert "afflint-probe" not in str(checking.report()["findings"])
 
 
@@ -355,12 +356,19 @@ def test_a_value_that_loses_all_its_fields(checking: Checking) -> None:
     assert only.endswith("if `tolerations` is set, the API server rejects this Deployment: `tolerations` must be a list")
 
 
+TWICE = "this Deployment has `%s` twice: kustomize rejects it, kubectl and Helm use the last one"
+
+
 def test_a_field_that_is_rendered_twice(checking: Checking) -> None:
     chart(GOOD + "      {{- with .Values.affinity }}\n      affinity: {{- toYaml . | nindent 8 }}\n      {{- end }}\n")
-    assert found(checking) == ["templates/web.yaml:22 if `affinity` is set, kubectl rejects this Deployment: it has `affinity` twice"]
+    assert found(checking) == [f"templates/web.yaml:22 if `affinity` is set, {TWICE % 'affinity'}"]
+    assert checking.report()["findings"][0]["severity"] == "warning", "both have the same value"
 
 
 # Several entries, and texts that YAML reads as other types.
+
+UNKNOWN = "its content becomes an unknown field of the"
+INVALID = "Helm cannot render the chart: it is invalid YAML ("
 
 
 @pytest.mark.parametrize(
@@ -381,6 +389,24 @@ def test_a_value_behind_the_indentation_of_the_template(checking: Checking, name
     (message,) = found(checking)
     state = "is set" if name in ("tolerations", "topologySpreadConstraints") else "has several entries"
     assert f"if `{name}` {state}, Helm cannot render the chart: it is invalid YAML (" in message
+
+
+@pytest.mark.parametrize(
+    ("lines", "state", "words"),
+    [
+        ("      nodeSelector:\n      {{ toYaml . | indent 2 }}\n", "has several entries", f"{UNKNOWN} Deployment spec"),
+        ("      nodeSelector:\n  {{ toYaml . | indent 6 }}\n", "has several entries", f"{UNKNOWN} pod spec"),
+        ("      nodeSelector:\n{{ toYaml . | indent 6 }}\n", "is set", f"{UNKNOWN} pod spec"),
+        ("      nodeSelector:\n        {{ toYaml . | indent 8 }}\n", "has several entries", INVALID),
+        ("      nodeSelector:\n{{ toYaml . | indent 8 -}}\n      hostNetwork: true\n", "is set", INVALID),
+        ("      nodeSelector:\n        {{- toYaml . | indent 8 }}\n", "is set", INVALID),
+        ("      nodeSelector: {{ toYaml . }}\n", "is set", INVALID),
+    ],
+)  # fmt: skip
+def test_whether_a_single_entry_is_rendered_wrongly(checking: Checking, lines: str, state: str, words: str) -> None:
+    chart(f"      {{{{- with .Values.nodeSelector }}}}\n{lines}      {{{{- end }}}}\n", "nodeSelector: {}\n")
+    (message,) = found(checking)
+    assert f"if `nodeSelector` {state}, {words}" in message
 
 
 def test_values_without_quotes(checking: Checking) -> None:
@@ -550,7 +576,8 @@ def test_annotations_that_are_rendered_twice(checking: Checking) -> None:
     first = "      {{- with .Values.podAnnotations }}\n      annotations: {{- toYaml . | nindent 8 }}\n      {{- end }}\n"
     labelled(first + "      annotations: {a: b}\n", "podAnnotations: {}\n")
     (message,) = found(checking)
-    assert message.endswith("if `podAnnotations` is set, kubectl rejects this Deployment: it has `annotations` twice")
+    assert message.endswith(f"if `podAnnotations` is set, {TWICE % 'annotations'}")
+    assert checking.report()["findings"][0]["severity"] == "error"
 
 
 def test_labels_of_other_objects(checking: Checking) -> None:

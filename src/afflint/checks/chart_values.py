@@ -29,8 +29,9 @@ from afflint.rendering.chart_probes import (
     probes_in,
 )
 from afflint.rendering.kustomize_origins import identity_of
-from afflint.rendering.source_documents import leaves, value_at
-from afflint.yaml.document import Document
+from afflint.rendering.line_marks import read_template
+from afflint.rendering.source_documents import SourcePlace, leaves, value_at
+from afflint.yaml.document import Document, map_at
 
 _ROOTS = "Values|Chart|Release|Template|Capabilities|Files"
 _FAULTS = re.compile(
@@ -65,7 +66,7 @@ def misrendered_chart_value(chart: ChartProbes, target: Target) -> Iterator[Char
                 yield from _misplaced(output, document, target)
     for broken in chart.broken:
         if not broken.probe.is_of_labels or chart.is_about_pods(broken.reason):
-            yield from _broken(broken)
+            yield from _broken(chart, broken)
     yield from _beside_pods(chart)
     for stray in chart.stray:
         words = f"{quoted(stray.added)} is added to {quoted(field_of(stray.path))}"
@@ -76,21 +77,24 @@ def misrendered_chart_value(chart: ChartProbes, target: Target) -> Iterator[Char
 def _misplaced(output: ProbedOutput, document: Document, target: Target) -> Iterator[ChartMatch]:
     """Yield the values that are in the wrong place of a document, each once."""
     reported: set[int] = set()
-    lost = [*_unread(output, document)]
-    found = (
-        *_rejected(output, document, target),
-        *_elsewhere(output, document),
-        *lost,
-        *_twice(output, document),
-        *_printed(output, document),
-    )
+    lost, twice = [*_unread(output, document)], [*_twice(output, document)]
+    found = (*_rejected(output, document, target), *_elsewhere(output, document), *lost, *twice, *_printed(output, document))
+    # Another version of the custom resource may have the field, and the second field may have the same value.
+    harmless = [*lost, *(each for each in twice if not each[0].is_of_labels)]
     for probe, ref, path, words in found:
         if probe.number not in reported:
             reported.add(probe.number)
-            # Another version of the custom resource may have the field.
-            severity: Severity | None = "warning" if (probe, ref, path, words) in lost else None
-            message = _message(probe, output.baseline, words, output.template_of(document.index))
+            severity: Severity | None = "warning" if (probe, ref, path, words) in harmless else None
+            state = "has several entries" if _leaves_first(probe, document, path) else "is set"
+            message = _message(probe, output.baseline, words, output.template_of(document.index), state)
             yield ChartMatch(probe, message, output, document.index, path, ref, severity=severity)
+
+
+def _leaves_first(probe: Probe, document: Document, path: Path) -> bool:
+    """Return whether the first entry of a map is in its field although another one is elsewhere, at a path."""
+    first, *others = probe.value if type(probe.value) is dict else [""]
+    is_moved = path[-1] in others and first not in map_at(value_at(document.data, path[:-1]))
+    return is_moved and any(at[-2:] == (probe.rendered_as, first) for at, _ in leaves(document.data))
 
 
 _Misplacement = tuple[Probe, ObjectRef, Path, str]
@@ -198,7 +202,8 @@ def _twice(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]:
             probe = next((each for each in known_inside if each.rendered_as == repeated.path[-1]), None)
             # Otherwise another value is rendered as this field, which is a mistake of its own.
             if probe is not None and (probe.is_of_labels or probe.is_twice_in(document.text())):
-                words = f"kubectl rejects this {manifest.kind.name}: it has {quoted(probe.rendered_as)} twice"
+                words = f"this {manifest.kind.name} has {quoted(probe.rendered_as)} twice: kustomize rejects it, "
+                words += "kubectl and Helm use the last one"
                 yield probe, manifest.ref, repeated.path, words
 
 
@@ -274,7 +279,7 @@ def _words(mismatch: Mismatch, manifest: Manifest) -> str:
     return f"{name} becomes an unknown field of the {mismatch.struct.name}"
 
 
-def _broken(broken: BrokenProbe) -> Iterator[ChartMatch]:
+def _broken(chart: ChartProbes, broken: BrokenProbe) -> Iterator[ChartMatch]:
     """Yield a probe that breaks the chart by a mistake of the chart."""
     text, path = broken.probe.declared or (None, ())
     # A default that is a map or a list says that the value is one.
@@ -282,14 +287,28 @@ def _broken(broken: BrokenProbe) -> Iterator[ChartMatch]:
     if REJECTED in broken.reason:
         return
     if (is_own and TEXT_EXPECTED.search(broken.reason)) or _FAULTS.search(broken.reason):
-        # A single entry may be on the line of its key.
-        state = "has several entries" if broken.probe.rendered_as in _MAPS and "YAML parse error" in broken.reason else "is set"
+        is_map = broken.probe.rendered_as in _MAPS and "YAML parse error" in broken.reason
+        state = "has several entries" if is_map and not _breaks_first(chart.place_of(broken.probe, broken.reason)) else "is set"
         words = f"Helm cannot render the chart: {_error(broken.reason)}"
         message = _message(broken.probe, broken.baseline, words, broken.template, state)
         yield ChartMatch(broken.probe, message, reason=broken.reason)
 
 
 _MAPS = ("affinity", "nodeSelector", "podDisruptionBudget", "pdb")
+_WHOLE_LINE = re.compile(r"([ \t]*)([^\s{}][^{}]*:[ \t]*)?\{\{(-?)([^{}]*[^{}-])(-?)\}\}[ \t]*")
+
+
+def _breaks_first(place: SourcePlace) -> bool:
+    """Return whether a line of a template prints a map so that its first entry is already invalid, as far as the line shows.
+
+    Spaces before an action move only the first line of what it prints, where a single entry is valid.
+    """
+    lines = (read_template(place.file) or "").splitlines()[place.span.line - 1 :][:2]
+    line = _WHOLE_LINE.fullmatch(lines[0]) if lines else None
+    if line is None or "toYaml" not in line[4]:
+        return False
+    spaces, key, left, _, right = line.groups()
+    return bool(key or left or not spaces or (right and not "".join(lines[1:]).lstrip().startswith("{{")))
 
 
 def _error(reason: str) -> str:
