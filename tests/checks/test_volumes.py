@@ -190,6 +190,24 @@ class TestOneVolumeForSeveralPods:
         for rule in ("shared-volume", "unshareable-volume"):
             assert messages_of(files(cls, claim(modes), workload), rule) == []
 
+    @pytest.mark.parametrize(
+        ("source", "labels", "expected"),
+        [
+            pytest.param("nfs: {server: a, path: /b}", "{app: web}", 0, id="a shared file system"),
+            pytest.param("hostPath: {path: /b}", "{app: web}", 0, id="a folder of each node, which is not attached"),
+            pytest.param("csi: {driver: ebs.csi.aws.com, volumeHandle: a}", "{app: web}", 1, id="a disk"),
+            pytest.param("nfs: {server: a, path: /b}", "{app: other}", 1, id="the selector does not match it"),
+        ],
+    )
+    def test_the_volumes_that_the_selector_of_a_claim_matches(self, source: str, labels: str, expected: int) -> None:
+        volumes = volume(source).partition("  nodeAffinity")[0].replace("vol-1}", f"vol-1, labels: {labels}}}").replace("fast", '""')
+        wanted = claim(more=", selector: {matchLabels: {app: web}}").replace("fast", '""')
+        assert len(messages_of(files(volumes, wanted, web(3)), "shared-volume")) == expected
+
+    @pytest.mark.parametrize(("name", "expected"), [("nfs-client", 0), ("freenas-nfs-csi", 0), ("standard", 1), ("infsys", 1)])
+    def test_the_name_of_a_class_that_is_not_in_the_manifests(self, name: str, expected: int) -> None:
+        assert len(messages_of(files(claim().replace("fast", name), web(3)), "shared-volume")) == expected
+
     def test_the_claim_must_be_known(self) -> None:
         assert messages_of(files(storage_class(), web(3)), "shared-volume") == []
         assert messages_of(files(claim().replace("shop", "other"), web(3)), "shared-volume") == []

@@ -6,6 +6,7 @@ The scheduler does not enforce ReadWriteOnce: a second pod gets a node and waits
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
@@ -17,7 +18,7 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, summarize_names
 from afflint.index.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
-from afflint.index.storage import Claim, ClaimUse, StorageObject, VolumeUser
+from afflint.index.storage import Claim, ClaimUse, Storage, StorageObject, VolumeUser
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, at_least_as_wide
 from afflint.kube.node_requirements import equivalent_keys
 from afflint.kube.selector_algebra import conflict, implies
@@ -274,20 +275,37 @@ def _shared_volumes(manifest_index: ManifestIndex, target: Target) -> Iterator[_
         modes = each.claim.modes if each.claim is not None else ()
         if each.use.per_pod or each.user.ref.kind not in _REPLICATED or not modes or not {SHARED, READ_ONLY}.isdisjoint(modes):
             continue
-        for_one_node = _is_for_one_node(each)
+        for_one_node = _is_for_one_node(each, manifest_index.storage)
         if ONCE in modes and for_one_node is not False:
             yield _SharedVolume(each, for_one_node is True)
 
 
-def _is_for_one_node(each: VolumeUse) -> bool | None:
-    """Return whether only one node at a time can use a volume, by its source or the provisioner of its class; None if unknown."""
-    for volume in each.volumes:
-        if any(field in volume.spec for field in ("nfs", "cephfs", "glusterfs", "azureFile")):
-            return False
-        if "local" in volume.spec:
-            return True
-        return is_for_one_node(text_at(volume.spec, "csi", "driver")) if "csi" in volume.spec else None
-    return None if each.storage_class is None else is_for_one_node(text_at(each.storage_class.data, "provisioner"))
+def _is_for_one_node(each: VolumeUse, storage: Storage) -> bool | None:
+    """Return whether only one node at a time can use a volume, by its source or the provisioner of its class; None if unknown.
+
+    A class that is not among the manifests is known by its volumes, if all that fit the claim are shared, or by its name.
+    """
+    if each.volumes:
+        return _is_volume_for_one_node(each.volumes[0])
+    if each.storage_class is not None:
+        return is_for_one_node(text_at(each.storage_class.data, "provisioner"))
+    if each.claim is None or each.claim.storage_class is None:
+        return None
+    sources = {_is_volume_for_one_node(volume) for volume in storage.volumes_for(each.claim)}
+    return False if sources == {False} or _SHARED_FILES.search(each.claim.storage_class) is not None else None
+
+
+_SHARED_FILES = re.compile(r"\b(?:nfs|cephfs|efs|smb|cifs)\b")
+"""Words in the names of classes whose driver attaches nothing."""
+
+
+def _is_volume_for_one_node(volume: StorageObject) -> bool | None:
+    is_folder = "hostPath" in volume.spec and volume.usable_nodes is None
+    if is_folder or any(field in volume.spec for field in ("nfs", "cephfs", "glusterfs", "azureFile")):
+        return False
+    if "local" in volume.spec:
+        return True
+    return is_for_one_node(text_at(volume.spec, "csi", "driver")) if "csi" in volume.spec else None
 
 
 def separation(manifest_index: ManifestIndex, pods: Pods, key: str) -> SelectorRef | None:

@@ -15,7 +15,7 @@ from afflint.controllers.claims import CLAIM, VOLUME, access_modes
 from afflint.findings.finding import ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.selectors import AnyOf
+from afflint.kube.selectors import AnyOf, matches, parse_label_selector
 from afflint.manifests.manifest import Manifest, Workload
 from afflint.storage import BIND_COMPLETED, CLASS_ANNOTATION
 from afflint.storage.existing_volumes import usable_nodes
@@ -24,6 +24,8 @@ from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.object_fields import name_of
 from afflint.yaml.placeholders import is_placeholder
 
+_MOST_VOLUMES = 100
+"""How many volumes of a class are compared with the selector of a claim."""
 PERSISTENT_VOLUME, STORAGE_CLASS = "PersistentVolume", "StorageClass"
 DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
@@ -210,6 +212,19 @@ class Storage:
             name = text_at(reference, "name")
             if name:
                 found.setdefault((text_at(reference, "namespace") or "default", name), each)
+        return found
+
+    def volumes_for(self, claim: Claim) -> list[StorageObject]:
+        """Return the PersistentVolumes of the class of a claim that its selector matches, from the first ones of the class."""
+        of_class = self._volumes_by_class.get(claim.storage_class or "", []) if claim.storage_class is not None else []
+        selector = parse_label_selector(claim.data.get("selector") or {})
+        return [each for each in of_class[:_MOST_VOLUMES] if matches(selector, map_at(each.data, "metadata", "labels"))]
+
+    @cached_property
+    def _volumes_by_class(self) -> dict[str, list[StorageObject]]:
+        found: dict[str, list[StorageObject]] = {}
+        for each in self.of_kind(PERSISTENT_VOLUME):
+            found.setdefault(each.annotation(CLASS_ANNOTATION) or text_at(each.spec, "storageClassName"), []).append(each)
         return found
 
     def access_modes(self, namespace: str) -> Mapping[str, tuple[str, ...]]:
