@@ -400,6 +400,7 @@ def test_a_value_behind_the_indentation_of_the_template(checking: Checking, name
         ("      nodeSelector:\n        {{ toYaml . | indent 8 }}\n", "has several entries", INVALID),
         ("      nodeSelector:\n{{ toYaml . | indent 8 -}}\n      hostNetwork: true\n", "is set", INVALID),
         ("      nodeSelector:\n        {{- toYaml . | indent 8 }}\n", "is set", INVALID),
+        ("      nodeSelector:\n        a: b\n        {{ toYaml . | indent 8 }}\n", "is set", INVALID),
         ("      nodeSelector: {{ toYaml . }}\n", "is set", INVALID),
     ],
 )  # fmt: skip
@@ -499,6 +500,13 @@ def test_labels_whose_name_ends_with_that_of_the_labels_of_pods(checking: Checki
     labelled(PRINTED.replace("podLabels", name).replace("{{- toYaml . | n", "{{ toYaml . | "), values)
     messages = [each for each in found(checking) if "Helm cannot render the chart" in each]
     assert [each.partition(" is set")[0] for each in messages] == [f"templates/web.yaml:11 if `{name}`"]
+
+
+def test_annotations_behind_the_indentation_of_the_template(checking: Checking) -> None:
+    labelled("      annotations:\n        {{ toYaml .Values.podAnnotations | indent 8 }}\n", "podAnnotations: {}\n")
+    assert [each.partition(" (")[0] for each in found(checking)] == [
+        "templates/web.yaml:11 if `podAnnotations` has several entries, Helm cannot render the chart: it is invalid YAML"
+    ]
 
 
 BESIDE_PODS = (

@@ -294,21 +294,23 @@ def _broken(chart: ChartProbes, broken: BrokenProbe) -> Iterator[ChartMatch]:
         yield ChartMatch(broken.probe, message, reason=broken.reason)
 
 
-_MAPS = ("affinity", "nodeSelector", "podDisruptionBudget", "pdb")
+_MAPS = ("affinity", "nodeSelector", "podDisruptionBudget", "pdb", "labels", "annotations")
 _WHOLE_LINE = re.compile(r"([ \t]*)([^\s{}][^{}]*:[ \t]*)?\{\{(-?)([^{}]*[^{}-])(-?)\}\}[ \t]*")
 
 
 def _breaks_first(place: SourcePlace) -> bool:
     """Return whether a line of a template prints a map so that its first entry is already invalid, as far as the line shows.
 
-    Spaces before an action move only the first line of what it prints, where a single entry is valid.
+    Spaces before an action move only the first line of what it prints, where a single entry is valid directly below a key.
     """
-    lines = (read_template(place.file) or "").splitlines()[place.span.line - 1 :][:2]
-    line = _WHOLE_LINE.fullmatch(lines[0]) if lines else None
+    lines, number = (read_template(place.file) or "").splitlines(), place.span.line
+    line = _WHOLE_LINE.fullmatch(lines[number - 1]) if number <= len(lines) else None
     if line is None or "toYaml" not in line[4]:
         return False
     spaces, key, left, _, right = line.groups()
-    return bool(key or left or not spaces or (right and not "".join(lines[1:]).lstrip().startswith("{{")))
+    above = next((each.rstrip() for each in reversed(lines[: number - 1]) if not each.lstrip().startswith("{{")), "")
+    is_glued = right and not "".join(lines[number : number + 1]).lstrip().startswith("{{")
+    return bool(key or left or is_glued) or not spaces or not above.endswith(":")
 
 
 def _error(reason: str) -> str:
