@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pytest
 
@@ -13,12 +13,12 @@ from afflint.findings.finding import Finding
 from afflint.pipeline.map_step import MapSettings
 from afflint.pipeline.options import Options
 from afflint.pipeline.session import Session
-from afflint.source.examples import Example, ExamplePage, parse
+from afflint.source.examples import Example, parse
 from linting import findings_of
 from rendering.real_tools import on_path, tool
 from rendering.rendered_trees import write
 
-__all__ = ["CHECKS", "FOLDER", "Example", "ExamplePage", "examples", "findings_in", "names", "page", "parse"]
+__all__ = ["CHECKS", "FOLDER", "Example", "RulePage", "examples", "findings_in", "names", "page", "parse"]
 
 FOLDER = Path(__file__).parents[1] / "rules"
 CHECKS = {each.name: each for each in reversed(registry.bind_rules(registry.rules()))}
@@ -30,9 +30,22 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.md"))
 
 
-def page(name: str) -> ExamplePage:
+class RulePage(NamedTuple):
+    """A page: its front matter, the headings and prose outside fences, and its examples."""
+
+    front: dict[str, str]
+    headings: list[str]
+    prose: list[str]
+    examples: list[Example]
+
+
+def page(name: str) -> RulePage:
     """The page of a rule."""
-    return parse(name, (FOLDER / f"{name}.md").read_text(encoding="utf-8"))
+    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    matter, _, body = text.removeprefix("---\n").partition("\n---\n")
+    front = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in matter.splitlines())}
+    prose = "".join(body.split("\n```")[::2]).splitlines()
+    return RulePage(front, [line for line in prose if line.startswith("#")], prose, parse(name, text))
 
 
 def examples() -> list[Example]:

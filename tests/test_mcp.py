@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from afflint.mcp.answers import MOST_CHARACTERS, bounded, bounded_findings
+from afflint.mcp.server import MOST_CHARACTERS, bounded, bounded_findings
 from command_line import spawned
 from deployment_text import deployment
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from afflint.placement import Cluster
+from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, ZONE, Object, zoned
 from command_line import Afflint, Done
 

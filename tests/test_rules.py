@@ -169,7 +169,7 @@ def test_every_check_has_a_page_and_every_page_a_check() -> None:
 
 
 def example_of(text: str) -> Example:
-    (example,) = rule_pages.parse("sample", f"---\nfix: none\n---\n# sample\n\n{text}").examples
+    (example,) = rule_pages.parse("sample", f"---\nfix: none\n---\n# sample\n\n{text}")
     return example
 
 

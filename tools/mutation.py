@@ -95,13 +95,13 @@ EQUIVALENT: frozenset[tuple[str, str, str, str]] = frozenset(
         ("checks/pool_view.py", "_asked_by_terms", "drop operand 2", "pods.spec or {}"),
         # Terms are always those of a template.
         (
-            "inventory/undecidable.py", "_drawn_elsewhere", "drop operand 1",
+            "inventory/simulation_input.py", "_drawn_elsewhere", "drop operand 1",
             "ref.template_path is not None and manifest_index.whole is not None and manifest_index.whole.is_selected(ref)",
         ),
         # Only a spread constraint has a maxSkew.
         ("index/facts.py", "SelectorRef.is_required", "drop operand 1", "self.what == SPREAD and self.max_skew is not None"),
         # What comes twice is the same as what comes once.
-        ("inventory/undecidable.py", "_dependants", "drop the statement", "seen.add(owner)"),
+        ("inventory/simulation_input.py", "_dependants", "drop the statement", "seen.add(owner)"),
         # A file that does not name afflint has no suppressions to read.
         ("pipeline/map_step.py", "Checker.check", "drop operand 3", "self._settings.inventory and (not count) and (_MARKER in data)"),
         # Without edits there are none to drop, and none to resolve.

@@ -197,6 +197,8 @@ def test_a_template_gives_no_facts_and_is_counted_as_a_template() -> None:
     assert (result.templated, result.literal, result.documents, result.facts.pods) == (True, True, 0, ())
     without = checker.check("chart/templates/web.yaml", (DEPLOYMENT % "hostNetwork: true").encode())
     assert (without.templated, without.literal) == (True, False)
+    filled = checker.check("chart/templates/web.yaml", (DEPLOYMENT % "affinity: {{ .Values.affinity | toJson }}").encode())
+    assert filled.literal, "the rules about constraints have seen the field"
 
 
 AFFINITY_OF_NODES = """\

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from afflint.controllers.launcher_pod import target_labels
+from afflint.controllers.launcher_pod import launcher_pod, target_labels
+from afflint.controllers.migratability import obstacles
 from afflint.kube.added_labels import CREATED_BY
-from afflint.placement import InventoryError, launcher_pod, live_migratable
+from afflint.kube.decoding import InventoryError
 from exactness import counted
 from shared_material import cases
 
@@ -99,7 +100,8 @@ def test_machines_that_migrate_and_why_others_do_not() -> None:
     wrong = []
     for case in recorded:
         claims = [{"metadata": {"name": name}, "spec": {"accessModes": modes}} for name, modes in case.get("pvc_access_modes", {}).items()]
-        reason = live_migratable(case["vmi"], case["cluster_config"], claims, host_cpu_model=case.get("host_cpu_model"))
+        first = next(obstacles(case["vmi"], case["cluster_config"], claims, host_cpu_model=case.get("host_cpu_model")), None)
+        reason = None if first is None else first.reason
         if reason != (case["reason"] or None):
             wrong.append(f"{case['id']}: {reason} against {case['reason']}")
     assert wrong == []

@@ -5,7 +5,7 @@ from typing import Any
 from afflint.constraints.nodes import NodeConstraints, NodeRequirement, nodes_of, parse_node_constraints, required_nodes
 from afflint.findings.paths import Path
 from afflint.kube.constraints import PREFERRED, REQUIRED, constraints_of
-from afflint.kube.selectors import EVERYTHING, NOTHING, AnyOf, Malformed, Requirement, Selector, matches
+from afflint.kube.selectors import EVERYTHING, AnyOf, Malformed, Requirement, Selector, matches
 
 SSD = Requirement("disk", "In", ("ssd",))
 GPU = Requirement("gpu", "Exists")
@@ -93,7 +93,7 @@ def test_unknown_fields_of_a_term_do_not_move_its_requirements() -> None:
 def test_required_nodes_combine_node_selector_and_terms() -> None:
     pool = Selector((Requirement("pool", "In", ("a",)),))
     assert required_nodes(pool, None) == AnyOf((pool,))
-    assert required_nodes(pool, ()) == NOTHING
+    assert required_nodes(pool, ()) == AnyOf()
     nodes = required_nodes(pool, (Selector((SSD,)), None, Malformed((), ""), Selector((GPU,))))
     assert nodes == AnyOf((Selector((*pool.requirements, SSD)), Selector((*pool.requirements, GPU))))
     assert matches(nodes, {"pool": "a", "gpu": ""})

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from afflint.controllers.kubevirt_cluster import KubeVirtCluster
-from afflint.controllers.launcher_overhead import console_log_container, memory_overhead
-from afflint.controllers.launcher_pod import launcher_pod
+from afflint.controllers.launcher_pod import console_log_container, launcher_pod, memory_overhead
 
 MI = 1024 * 1024
 BASE = 240 + 8 + 8 + 32

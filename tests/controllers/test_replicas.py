@@ -11,7 +11,7 @@ from afflint.controllers.launcher_pod import ARCH
 from afflint.controllers.pod_source import PodSource, Virtualization
 from afflint.controllers.replicas import MAX_REPLICAS, compile_pods, notes, owner
 from afflint.controllers.running_pods import running_pods_of
-from afflint.placement import InventoryError
+from afflint.kube.decoding import InventoryError
 from afflint.placement.schedule import build_schedule
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import only_on

@@ -123,7 +123,7 @@ def test_places_are_found_without_a_search() -> None:
 def test_pages_with_examples_are_read_through_once(page: str) -> None:
     def read_page(count: int) -> None:
         text = count * page if page.strip() else f"```yaml good\n#{count * page}x\n```\n"
-        for example in parse("team", text).examples:
+        for example in parse("team", text):
             with suppress(ExampleError):
                 example.expected()
 

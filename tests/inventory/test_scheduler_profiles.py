@@ -10,7 +10,7 @@ import pytest
 from afflint.controllers.pod_source import PodSource
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.scheduler_profiles import Profiles, profiles_of
-from afflint.inventory.undecidable import undecidable_workloads
+from afflint.inventory.simulation_input import undecidable_workloads
 from afflint.pipeline.map_step import Checker, default_settings
 from cluster_objects import HOST, ZONE
 from command_line import Afflint

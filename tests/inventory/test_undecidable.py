@@ -1,7 +1,7 @@
 """Workloads about which nothing is proved, because something that decides their nodes is unknown."""
 
 from afflint.index.manifest_index import ManifestIndex
-from afflint.inventory.undecidable import undecidable_workloads
+from afflint.inventory.simulation_input import undecidable_workloads
 from afflint.pipeline.map_step import Checker, default_settings
 from cluster_objects import HOST, REQUIRED, ZONE
 from on_nodes import apart, spread, workload

@@ -267,7 +267,7 @@ def test_an_expression_gets_only_what_it_reads_and_has_the_same_value(text: str,
     )
     assert compiled(text).evaluate(given) is answer
     if "== object" not in text:
-        assert compiled(text).evaluate(given.with_object({**given.value("object"), "data": too_large})) is answer
+        assert compiled(text).evaluate(given.with_object({**given.values["object"], "data": too_large})) is answer
 
 
 @needs_cel

@@ -12,7 +12,6 @@ from afflint.kube.selector_algebra import can_hold_together, conflict, find_diff
 from afflint.kube.selectors import (
     EVERYTHING,
     NODE_NAME,
-    NOTHING,
     AnyOf,
     Malformed,
     Requirement,
@@ -200,7 +199,7 @@ class TestMatching:
         either = AnyOf((select("a In 1"), select("b In 1")))
         assert matches(either, {"b": "1"})
         assert not matches(either, {"a": "2"})
-        assert not matches(NOTHING, {})
+        assert not matches(AnyOf(), {})
 
     def test_the_first_unmet_requirement(self) -> None:
         requirements = select("app In web", "tier Exists", "@metadata.name In n1").requirements
@@ -272,7 +271,7 @@ class TestConflicts:
     def test_the_smallest_conflict(self, conditions: list[str], guilty: tuple[int, ...]) -> None:
         selector = select(*conditions)
         assert conflict(selector.requirements) == guilty
-        assert implies(selector, NOTHING)
+        assert implies(selector, AnyOf())
 
     def test_a_conflict_of_hundreds_of_requirements_is_named_whole(self) -> None:
         values = [f"v{n}" for n in range(150)]
@@ -287,8 +286,8 @@ class TestRelations:
         assert implies(select("l In x"), halves)
         assert not implies(EVERYTHING, AnyOf((select("k In a"), select("k In b"), select("k DoesNotExist"))))
         assert implies(AnyOf((select("k In a"), select("k In b"))), select("k In a,b"))
-        assert implies(NOTHING, select("k In a"))
-        assert not implies(EVERYTHING, NOTHING)
+        assert implies(AnyOf(), select("k In a"))
+        assert not implies(EVERYTHING, AnyOf())
 
     def test_hundreds_of_overlapping_alternatives_end_in_time(self) -> None:
         tangle = AnyOf(tuple(select(f"k{n} In a", f"k{(n * 7 + 1) % 60} NotIn b", f"k{(n * 11 + 5) % 60} Exists") for n in range(300)))
@@ -329,7 +328,7 @@ def matched(selection: Selection) -> list[int]:
 @given(selections, selections)
 def test_implies_agrees_with_brute_force(first: Selection, second: Selection) -> None:
     assert implies(first, second) is (set(matched(first)) <= set(matched(second)))
-    assert implies(first, NOTHING) is (not matched(first))
+    assert implies(first, AnyOf()) is (not matched(first))
 
 
 @settings(max_examples=200)

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint.controllers.kubevirt_cluster import KubeVirtCluster
-from afflint.controllers.launcher_overhead import memory_overhead
+from afflint.controllers.launcher_pod import memory_overhead
 from afflint.controllers.pod_source import PodSource, Reference, Virtualization, read_pod_source
 from afflint.controllers.replicas import compile_pods
 from afflint.findings.finding import Site
+from afflint.kube.decoding import InventoryError
 from afflint.manifests.manifest import Workload
 from afflint.manifests.reader import manifests_in
-from afflint.placement import Cluster, InventoryError, read_pod
 from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.failures import failures
 from afflint.placement.order_search import decide
@@ -25,7 +25,8 @@ from afflint.placement.planner import make_plan
 from afflint.placement.scenarios import scenarios_of
 from afflint.placement.schedule import build_schedule
 from afflint.placement.schedule_index import ScheduleIndex
-from afflint.scheduler.cluster import Verdict
+from afflint.scheduler.cluster import Cluster, Verdict
+from afflint.scheduler.pods import read_pod
 from afflint.yaml import documents
 from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, spread, term, together
 from workload_objects import inventory, pod_source

@@ -64,8 +64,8 @@ def test_its_page_describes_each_policy(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_extended_as_its_page_shows(tmp_path: Path, name: str) -> None:
-    page = parse("", (PROFILES / f"{name}.md").read_text(encoding="utf-8"))
-    [shown] = [example.text for example in page.examples if example.info == "yaml"]
+    examples = parse("", (PROFILES / f"{name}.md").read_text(encoding="utf-8"))
+    [shown] = [example.text for example in examples if example.info == "yaml"]
     (tmp_path / ".afflint.yaml").write_text(shown, encoding="utf-8")
     extended, own = load(tmp_path / ".afflint.yaml"), load(PROFILES / f"{name}.yaml")
     assert extended.extends == (f"afflint:{name}",)
@@ -111,7 +111,7 @@ def test_each_published_policy_names_its_source_and_shows_both_sides() -> None:
     for name in names:
         text = (EXAMPLES / f"{name}.md").read_text(encoding="utf-8")
         assert re.search(r"^This follows .*\]\(https://[^)]+\)", text, re.MULTILINE | re.DOTALL), name
-        assert {"yaml bad", "yaml good"} <= {example.info for example in parse(name, text).examples}
+        assert {"yaml bad", "yaml good"} <= {example.info for example in parse(name, text)}
         assert f"({name}.md)" in listed
     assert {each.stem for each in EXAMPLES.glob("*.md")} == names | {"README"}
 

@@ -5,7 +5,7 @@ import difflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afflint.report.diff import unified
+from afflint.cli.fixes import unified
 
 _texts = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "- d\n", "\n"]), max_size=40).map("".join)
 

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_scheduler import NaiveScheduler
 
-from afflint.placement import Cluster, read_pod
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.pods import read_pod
 from cluster_objects import HOST, PREFERRED, REQUIRED, ZONE, Object, expression, namespace, node, pod
 
 NAMES = ("n1", "n2", "n3", "n4", "n5", "n6")

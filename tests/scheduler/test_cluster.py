@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from afflint.kube.decoding import InventoryError
 from afflint.kube.taints import Taint
-from afflint.placement import Cluster, InventoryError, Verdict, read_pod
+from afflint.scheduler.cluster import Cluster, Verdict
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable
+from afflint.scheduler.pods import read_pod
 from cluster_objects import HOST, ZONE, Object, apart, app, node_terms, pod, term, together, zoned
 
 WEB = {"app": "web"}

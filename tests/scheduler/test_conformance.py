@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from afflint.placement import Cluster
+from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, ZONE, Object, node
 from exactness import counted
 from shared_material import cases

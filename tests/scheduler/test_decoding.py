@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from afflint.placement import Cluster, InventoryError
+from afflint.kube.decoding import InventoryError
+from afflint.scheduler.cluster import Cluster
 from cluster_objects import REQUIRED, Object, node, pod, spread, term, together
 
 FIRST_SKEW = "spec.topologySpreadConstraints[0].maxSkew"

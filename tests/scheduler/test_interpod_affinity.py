@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from afflint.placement import Cluster
+from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, REQUIRED, ZONE, Object, apart, app, expression, namespace, node, pod, rather, term, together, zoned
 
 NODES = zoned(n1="a", n2="a", n3="b", n4="")

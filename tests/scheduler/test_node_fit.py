@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from afflint.placement import Cluster
 from afflint.placement.rejections import Rejections
+from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, expression, node, node_terms, pod
 
 CORDON_KEY = "node.kubernetes.io/unschedulable"

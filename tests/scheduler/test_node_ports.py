@@ -2,7 +2,8 @@
 
 import pytest
 
-from afflint.placement import Cluster, InventoryError
+from afflint.kube.decoding import InventoryError
+from afflint.scheduler.cluster import Cluster
 from cluster_objects import Object, node, pod, zoned
 
 NODES = zoned(n1="a", n2="a")

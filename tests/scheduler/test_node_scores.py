@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from afflint.placement import Cluster, Verdict
+from afflint.scheduler.cluster import Cluster, Verdict
 from cluster_objects import node, node_preferences, pod
 
 

@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from afflint.placement import Cluster, Verdict
 from afflint.placement.rejections import Rejections
+from afflint.scheduler.cluster import Cluster, Verdict
 from afflint.scheduler.configuration import profile_names, read_profile
 from afflint.scheduler.plugins import VOLUME_FILTERS
 from afflint.scheduler.profile import Profile

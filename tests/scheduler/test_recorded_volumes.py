@@ -4,7 +4,7 @@ from typing import Any
 
 from volume_sequences import Replay, storage_of
 
-from afflint.placement import Cluster
+from afflint.scheduler.cluster import Cluster
 from exactness import counted
 from shared_material import cases
 

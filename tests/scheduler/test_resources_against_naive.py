@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from naive_scheduler import NaiveScheduler
 from test_against_naive import NAMESPACES, label_sets, often, optional, rarely, some, specs
 
-from afflint.placement import Cluster
+from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, ZONE, Object, node, pod
 
 NAMES = ("n1", "n2", "n3", "n4", "n5", "n6", "n7")

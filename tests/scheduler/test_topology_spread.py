@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from afflint.placement import Cluster
+from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, ZONE, Object, app, node, node_terms, pod, spread, zoned
 
 WEB = {"app": "web"}

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from afflint.placement import Cluster, InventoryError, Verdict
+from afflint.kube.decoding import InventoryError
+from afflint.scheduler.cluster import Cluster, Verdict
 from cluster_objects import HOST, REQUIRED, ZONE, Object, app, node, pod, spread, term, zoned
 
 NODES = zoned(n1="a", n2="b", n3="c")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from test_against_naive import rarely
 from test_volume_plugins import LOCAL, claim, volume, with_claims
 
-from afflint.placement import Cluster
 from afflint.scheduler import cluster as grouping
+from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, ZONE, Object, app, node
 
 ZONES = ("a", "b", "c")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.kube.quantities import Quantity, parse_quantity
-from afflint.placement import Cluster, Verdict
+from afflint.scheduler.cluster import Cluster, Verdict
 
 Object = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 from tools.generate import ROOT, GeneratedFile, with_parts
 
 from afflint.policies.matching import Matching
-from afflint.policies.params import class_at, fields_of, schema_of
+from afflint.policies.params import class_at, fields_of
 from afflint.policies.registry import CHECKS
 
 PAGE = ROOT / "docs" / "policies.md"
@@ -103,15 +103,28 @@ def _policies() -> dict[str, Any]:
     }
 
 
+def _schema_of(params: Any, title: str) -> dict[str, Any]:
+    """Return the JSON schema of a map with the parameters of a dataclass."""
+    described = {key: {"description": about, **takes.schema} for key, takes, about, _ in fields_of(params)}
+    required = [key for key, _, _, is_required in fields_of(params) if is_required]
+    return {
+        "title": title,
+        "type": "object",
+        "additionalProperties": False,
+        **({"required": required} if required else {}),
+        "properties": described,
+    }
+
+
 def _of_check(name: str) -> dict[str, Any]:
-    params = schema_of(class_at(CHECKS[name].params), "a map of parameters")
+    params = _schema_of(class_at(CHECKS[name].params), "a map of parameters")
     required = {"required": ["params"]} if "required" in params else {}
     return {"if": {"properties": {"check": {"const": name}}, "required": ["check"]}, "then": {**required, "properties": {"params": params}}}
 
 
 def _with_policies(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a configuration with the checks of the registry."""
-    matching = schema_of(Matching, "a map of conditions")
+    matching = _schema_of(Matching, "a map of conditions")
     definitions = {key: value for key, value in schema["$defs"].items() if key != "matching"}
     return {**schema, "properties": {**schema["properties"], "policies": _policies()}, "$defs": {**definitions, "matching": matching}}
 

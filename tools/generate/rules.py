@@ -27,7 +27,7 @@ def _page(path: Path) -> str:
     if rule_pages.CHECKS[path.stem].subject == "charts" and missing_programs("helm"):
         return text
     text = re.sub(rf"\n```{REPORT_FENCE}\n(?:.*\n)*?```\n", "", text)
-    for example in reversed(rule_pages.parse(path.stem, text).examples):
+    for example in reversed(rule_pages.parse(path.stem, text)):
         if example.bad:
             lines = text.splitlines(keepends=True)
             end = example.line + example.text.count("\n") + 1

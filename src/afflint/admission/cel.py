@@ -9,24 +9,26 @@ because the library does not count them), and the arguments and results of funct
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from afflint.admission import cel_kyverno
 from afflint.admission.cel_ast import CONSTANT, Checked, SyntaxNode
 from afflint.admission.cel_checks import growth, may_be_optional, misused_optional, reads_of
+from afflint.admission.cel_functions import FUNCTIONS, INTERNAL_FUNCTIONS, SEARCHES, without_groups
+from afflint.admission.cel_kyverno import Lookup
 from afflint.admission.cel_messages import UNDECLARED, ExpressionMistake, in_words, mistakes_in, place_of, reason_of, value_unknown
+from afflint.admission.cel_types import RESOLVED, UNTYPED, configuration, declared_fields, field_path
+from afflint.admission.cel_types import mistakes as further_mistakes
 from afflint.admission.cel_values import KEPT, LARGEST, Sizes, cleaned, plain
 from afflint.admission.cel_values import EvaluationError as EvaluationError
 from afflint.distribution import extra_needed
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.findings.phrases import quoted
-
-if TYPE_CHECKING:
-    from afflint.admission.cel_kyverno import Lookup
+from afflint.findings.phrases import quoted, visible
 
 VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
 """What expressions can name: see Variables in the API's ValidatingAdmissionPolicySpec."""
@@ -71,8 +73,6 @@ def ensure_available() -> None:
 
 @cache
 def _library() -> Any:
-    import sys
-
     try:
         from cel_expr_python import cel
     except ImportError:
@@ -126,8 +126,6 @@ class Program:
         except MemoryError:
             failure = EvaluationError("the values that it creates exceed the memory limit")
         except (TypeError, ValueError, OverflowError) as error:  # For times that Python does not have.
-            from afflint.findings.phrases import visible
-
             failure = EvaluationError(f"afflint does not support one of its values: {visible(str(error))}")
         inputs.sizes.left = left
         if cel_kyverno.STATE.unknown:
@@ -168,8 +166,6 @@ _TAKES_LISTS = re.compile(r"\b(?:join|indexOf|lastIndexOf|isSorted|sum|min|max|f
 
 
 def _calls_python(text: str) -> bool:
-    from afflint.admission.cel_functions import FUNCTIONS
-
     names = {each.name for each in (*FUNCTIONS, *cel_kyverno.FUNCTIONS)} | {"find", "findAll", "transformMap", "transformMapEntry"}
     return any(name.rpartition(".")[2] in names or name in names for name in re.findall(r"([A-Za-z][\w.]*)\s*\(", text))
 
@@ -194,32 +190,24 @@ class EvaluationInput:
         self.sizes = Sizes()
         """The sizes of all values that have been evaluated so far."""
         self.sizes.left = LARGEST  # The limit for the values of all variables.
-        self._values = values
-        self._variables = variables or {}
+        self.values = values
+        self.variables = variables or {}
         self._passed: dict[tuple[str, ...], Any] = {}
         """The values by path that expressions have read, in the form in which the library gets them."""
         self._known: dict[str, Any] = {}
         self._failed: dict[str, EvaluationError] = {}
 
-    def value(self, name: str) -> Any:
-        """Return the value of one of VARIABLES."""
-        return self._values.get(name)
-
     def unknown_namespace(self) -> str:
         """Return the reason why little or nothing is known about the namespace of the object."""
-        known = self._values.get("namespaceObject")
+        known = self.values.get("namespaceObject")
         if known is None:
             return "it depends on the namespace, which the object does not set"
         return f"it depends on the namespace {quoted(known['metadata']['name'])}, whose manifest is not among the files"
 
-    def variable(self, name: str) -> Program | None:
-        """Return the program of a variable; None if it cannot be evaluated."""
-        return self._variables.get(name)
-
     def with_object(self, data: Any) -> EvaluationInput:
         """Return the same inputs for another object."""
-        values = {**self._values, "object": data}
-        return EvaluationInput(values, self._variables, only_names_namespace=self.only_names_namespace, lookup=self.lookup)
+        values = {**self.values, "object": data}
+        return EvaluationInput(values, self.variables, only_names_namespace=self.only_names_namespace, lookup=self.lookup)
 
     def activation(self, program: Program) -> Any:
         """Return what an expression reads in the form of the library. Raises EvaluationError if that is too large."""
@@ -227,13 +215,13 @@ class EvaluationInput:
         for path in program.reads:
             if path[0] == "variables":
                 self._add_variable(known["variables"], path)
-            elif path[0] in self._values:
+            elif path[0] in self.values:
                 self._add(known, path, path)
         return _environment().Activation(known)
 
     def _add_variable(self, known: dict[str, Any], path: tuple[str, ...]) -> None:
         """Add a variable that an expression reads; all of them if it does not name one."""
-        for name in path[1:2] or self._variables:
+        for name in path[1:2] or self.variables:
             if name in self._known:
                 known[name] = self._known[name]
             elif root := self._alias(name):
@@ -241,12 +229,12 @@ class EvaluationInput:
 
     def _alias(self, name: str) -> str:
         """Return the value for which a variable is another name; "" for any other variable."""
-        program = self._variables.get(name)
-        return program.alias if program is not None and program.alias in self._values else ""
+        program = self.variables.get(name)
+        return program.alias if program is not None and program.alias in self.values else ""
 
     def _add(self, known: dict[str, Any], path: tuple[str, ...], names: tuple[str, ...]) -> None:
         """Add a value, and the maps that contain it. ``names`` is its path in ``known``: an alias may have another name."""
-        value: Any = self._values
+        value: Any = self.values
         for depth, (key, name) in enumerate(zip(path, names, strict=True), start=1):
             if key not in value or (value[key] is None and depth > 1 and not (depth == 2 and key == KEPT)):
                 return
@@ -268,7 +256,7 @@ class EvaluationInput:
         begun: set[str] = set()
         while waiting:
             name = waiting[-1]
-            variable = self._variables[name]
+            variable = self.variables[name]
             if name not in begun and not self._is_decided(name):
                 begun.add(name)
                 # A variable that refers to itself, directly or not, finds itself failed.
@@ -282,10 +270,10 @@ class EvaluationInput:
 
     def _unknown(self, program: Program) -> list[str]:
         """Return the variables that an expression may refer to and that have not been evaluated, in reverse order."""
-        names = self._variables if program.needs is None else program.needs
+        names = self.variables if program.needs is None else program.needs
         if not names:
             return []
-        return [each for each in reversed([*names]) if each in self._variables and not (self._is_decided(each) or self._alias(each))]
+        return [each for each in reversed([*names]) if each in self.variables and not (self._is_decided(each) or self._alias(each))]
 
     def _is_decided(self, name: str) -> bool:
         return name in self._known or name in self._failed
@@ -325,8 +313,6 @@ EVERYTHING = ExpressionScope()
 @lru_cache(maxsize=4096)
 def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
     """Compile an expression. Raises ExpressionError, OfflineError, and UserError if the library is missing."""
-    from afflint.admission.cel_types import mistakes as further_mistakes
-
     if len(text) > LONGEST_EXPRESSION:
         raise OfflineError(f"it has {len(text)} characters; the limit is {LONGEST_EXPRESSION}")
     try:
@@ -347,8 +333,6 @@ def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
 
 def _has_untyped(text: str) -> str:
     """Replace typed objects in each ``has(…)`` by untyped ones; positions in the text do not change."""
-    from afflint.admission.cel_types import UNTYPED
-
     return _HAS.sub(lambda match: match[0] if not match[1] else match[1] + UNTYPED[match[2]], text) if "has" in text else text
 
 
@@ -399,8 +383,6 @@ def _rewritten(checked: Checked, *, unwraps_any: bool) -> bytes:
             return _MADE_OF_TEXT.get(checked.type_of(node), "")
         return "optional.ofNonZeroValue" if node.name in _OPTIONAL and checked.type_of(node).startswith("optional_type") else ""
 
-    from afflint.admission.cel_types import RESOLVED, field_path
-
     def only_part(node: SyntaxNode) -> bool:
         return unwraps_any and node.name == "orValue" and not may_be_optional(node.parts[0], checked)
 
@@ -408,8 +390,6 @@ def _rewritten(checked: Checked, *, unwraps_any: bool) -> bytes:
 
 
 def _known_functions() -> Iterator[str]:
-    from afflint.admission.cel_functions import FUNCTIONS
-
     yield from dict.fromkeys(each.name for each in FUNCTIONS)
     yield from ("size", "contains", "startsWith", "endsWith", "matches", "find", "findAll", "int", "uint", "double", "bool", "type")
     yield from ("duration", "timestamp", "dyn", "orValue")
@@ -501,8 +481,6 @@ def _with_transfer_limit(function: Callable[..., Any]) -> Callable[..., Any]:
 def _environment() -> Any:
     """CEL with the functions of Kubernetes, for evaluation: here the functions accept any value."""
     cel = _library()
-    from afflint.admission.cel_functions import FUNCTIONS, INTERNAL_FUNCTIONS, SEARCHES
-
     searches = [each._replace(implementation=_find if each.gives == "string" else _find_all) for each in SEARCHES]
     overloads: dict[str, dict[tuple[Any, ...], Any]] = {}
     for each in (*FUNCTIONS, *INTERNAL_FUNCTIONS, *cel_kyverno.FUNCTIONS, *searches):
@@ -533,8 +511,6 @@ def _overlap(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
 @cache
 def _checker(scope: ExpressionScope) -> Any:
     """CEL with the types that the API server uses to check an expression."""
-    from afflint.admission.cel_types import UNTYPED, declared_fields
-
     cel = _library()
     types = dict.fromkeys(scope.names, cel.Type.DYN)
     types |= {name: cel.Type(kind) for name, kind in declared_fields().items() if name.partition(".")[0] in scope.names}
@@ -551,8 +527,6 @@ def _as_variable(kind: str) -> str:
 
 @cache
 def _checked_configuration(kyverno: bool) -> Any:
-    from afflint.admission.cel_types import configuration
-
     return _library().NewEnvConfigFromYaml(configuration(_EXTENSIONS, cel_kyverno.FUNCTIONS if kyverno else ()))
 
 
@@ -569,8 +543,6 @@ def _finder() -> tuple[Any, Any]:
 
 
 def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
-    from afflint.admission.cel_functions import without_groups
-
     environment, program = _finder()
     try:
         _transferred.take((text,) * (_SLOW - 1))

@@ -11,7 +11,7 @@ import ipaddress
 import math
 import re
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any, TypeVar
@@ -726,8 +726,6 @@ def _is_base64(text: str) -> bool:
 
 
 def _is_date(text: str) -> bool:
-    from datetime import date
-
     try:
         return _DATE.fullmatch(text) is not None and bool(date.fromisoformat(text))
     except ValueError:

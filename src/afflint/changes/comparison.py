@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from afflint.changes.evidence import evidence_of
 from afflint.changes.sides import Rendering, Side, Sides, finding_changes, shared_mapper
@@ -12,13 +11,10 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.node_files import NodeFileError, bytes_of
 from afflint.inventory.node_files import has_nodes as declares_nodes
 from afflint.pipeline.definitions import may_have_nodes
+from afflint.pipeline.options import Options
 from afflint.report.changes.model import REMOVED, ChangeReport, NotCompared, PlacementChanges, PlacementEffect, WorkloadChange
-from afflint.simulation.inputs import Cluster, PlaceRequest, SeveralClustersError
+from afflint.simulation.inputs import Cluster, PlaceInputs, PlaceRequest, SeveralClustersError
 from afflint.source.sources import Source, is_template, relative
-
-if TYPE_CHECKING:
-    from afflint.pipeline.options import Options
-    from afflint.simulation.inputs import PlaceInputs
 
 
 class DiffRequest(NamedTuple):

@@ -22,13 +22,14 @@ from afflint.index.facts import Pods
 from afflint.inventory.inventory import Inventory
 from afflint.kube.node_labels import HOSTNAME, ZONE, domain_noun
 from afflint.kube.selectors import Malformed, describe_briefly
+from afflint.placement.autoscaling import scale_pools
 from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.evictions import Evictions
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import Outcome
 from afflint.placement.planner import make_plan
 from afflint.placement.proofs import migration_blocked
-from afflint.placement.rejections import Rejections, running_pod_index
+from afflint.placement.rejections import Rejections, RunningPodIndex
 from afflint.placement.scenarios import Scenarios
 from afflint.placement.schedule import PlacedWorkload, Schedule, build_schedules, start
 from afflint.placement.schedule_index import ScheduleIndex
@@ -193,7 +194,7 @@ class _Trial:
             return placed.error or ""
         titles = {identity: each.pod_source.key for identity, each in self.schedule.owners.items()}
         cluster = self.schedule.cluster
-        rejections = Rejections(cluster, waiting, titles, placed.pod_source.key, running_pod_index(cluster))
+        rejections = Rejections(cluster, waiting, titles, placed.pod_source.key, RunningPodIndex(cluster))
         return rejections.summary(placed.pending.get(waiting.key, {}))
 
 
@@ -260,8 +261,6 @@ class _PlacedSide:
         """The inventory with the nodes that pools create for the workloads, in the order of their names."""
         if not self.inputs.classes:
             return self.given.inventory
-        from afflint.placement.autoscaling import scale_pools
-
         return scale_pools(self.given.inventory, self._ordered(""), self.inputs.classes).inventory
 
     def _ordered(self, order: str) -> list[PodSource]:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from afflint.changes.changed_files import is_document
 from afflint.findings.namedtuples import NamedTuple
+from afflint.rendering.roots import RootKustomizations, kustomization_folders
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import kustomization_in
 from afflint.source.repositories import is_inside
@@ -117,7 +118,6 @@ class Readers:
     def _of_kustomizations(self) -> dict[str, _Reading]:
         """The files that kustomizations among the compared files name, or those that they include, by their paths below the root."""
         from afflint.rendering.references import NamedFiles
-        from afflint.rendering.roots import RootKustomizations, kustomization_folders
 
         known = RootKustomizations(lambda _: self._root)
         every, found, seen = NamedFiles(known), dict[str, _Reading](), set[str]()

@@ -19,9 +19,10 @@ from afflint.config import COMMAND_LINE, CONFIG_FILES, NO_NODES, Config, find
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
+from afflint.pipeline.results import checksum
 from afflint.report.changes.model import NotCompared
 from afflint.source.repositories import is_inside, is_really_inside
-from afflint.source.sources import STDIN, SUFFIXES, Source, SourceError, discover, relative
+from afflint.source.sources import STDIN, SUFFIXES, Source, SourceError, discover, named, read_bytes, relative
 
 if TYPE_CHECKING:
     from afflint.pipeline.options import Options
@@ -212,8 +213,6 @@ def _exists(path: str) -> bool:
     """Return whether files match a path or glob."""
     if os.path.lexists(path):
         return True
-    from afflint.source.sources import discover
-
     try:
         return any(True for _ in discover((path,)))
     except SourceError:
@@ -423,9 +422,6 @@ def _changed_file(repository: Repository, file: str | None, sides: Sequence[Side
     path = _inside(repository, file) if file is not None else None
     if path is None:
         return None
-    from afflint.pipeline.results import checksum
-    from afflint.source.sources import named, read_bytes
-
     now = checksum(read_bytes(named(os.path.join(repository.root, path))))
     snapshots = [each.snapshot for each in sides if each.snapshot is not None]
     return path if any(each.contents.get(os.path.join(each.root, path)) != now for each in snapshots) else None

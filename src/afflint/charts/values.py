@@ -19,6 +19,7 @@ from afflint.kube.shapes import POD_FIELDS, Holder, holders_in, is_pod_spec, men
 from afflint.manifests.custom_resources import CustomWorkload
 from afflint.yaml.document import Document, map_at, value_at_path
 from afflint.yaml.embedded import EmbeddedDocument, document_in_text, documents_in_block, entry_with_text, text_of_block
+from afflint.yaml.object_fields import kind_of
 from afflint.yaml.prefilter import is_values_file
 from afflint.yaml.template_text import named_templates_in, template_text
 
@@ -155,7 +156,7 @@ def patched_parts(patch: Document, target: dict[str, Any]) -> Iterator[PatchedPa
     ``target`` is that of a kustomization; only a kind of Kubernetes counts. Without a group, a path through ``tasks`` shows that a Job
     or a CronJob is Volcano's.
     """
-    group, kind = target.get("group") or "", next(iter(possible_kinds(None, target.get("kind") or "")), None)
+    group, kind = target.get("group") or "", next(iter(possible_kinds(None, kind_of(target))), None)
     if kind is None or group not in ("", kind.group):
         return
     for index, operation in _operations(patch):

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from afflint.checks.constraint_selectors import (
-    expression_place,
-    has_placeholder,
-    node_label_places,
-    node_selector,
-)
+from afflint.checks.constraint_selectors import expression_place, has_placeholder, node_label_places, node_selector
 from afflint.checks.match import Match, Target, removing, renaming, replacing
 from afflint.constraints.nodes import NodeAffinityTerm, node_constraints
 from afflint.constraints.pods import pod_constraints
@@ -24,14 +19,7 @@ from afflint.kube.node_labels import ROLES
 from afflint.kube.selector_algebra import conflict, implies
 from afflint.kube.selectors import Requirement, Selector, describe, intersection, parse_int64
 from afflint.kube.single_host import pinned_host
-from afflint.manifests.label_places import (
-    PREFERRED_NODE_AFFINITY,
-    QUEUED,
-    REQUIRED_NODE_AFFINITY,
-    SPREAD,
-    LabelPlace,
-    topology_keys,
-)
+from afflint.manifests.label_places import PREFERRED_NODE_AFFINITY, QUEUED, REQUIRED_NODE_AFFINITY, SPREAD, LabelPlace, topology_keys
 from afflint.manifests.manifest import Workload, is_for_openshift
 from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
 

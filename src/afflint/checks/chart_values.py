@@ -32,6 +32,7 @@ from afflint.rendering.kustomize_origins import identity_of
 from afflint.rendering.line_marks import read_template
 from afflint.rendering.source_documents import SourcePlace, leaves, value_at
 from afflint.yaml.document import Document, map_at
+from afflint.yaml.object_fields import kind_of
 
 _ROOTS = "Values|Chart|Release|Template|Capabilities|Files"
 _FAULTS = re.compile(
@@ -218,7 +219,7 @@ def _beside_pods(chart: ChartProbes) -> Iterator[ChartMatch]:
                     found.setdefault(number, []).append((output, document, path))
     for probe in chart.probes:
         places, field = found.get(probe.number, ()), field_of_pods(probe.name)
-        if field is None or any(path[:-1] != ("metadata", field) or document.data.get("kind") == "Pod" for _, document, path in places):
+        if field is None or any(path[:-1] != ("metadata", field) or kind_of(document.data) == "Pod" for _, document, path in places):
             continue
         for output, document, path in [each for each in places if _is_workload(each[1])][:1]:
             if chart.is_written_only_in(probe, path[:-1]):
@@ -256,14 +257,10 @@ def _mismatches(document: Document, target: Target) -> Iterator[tuple[Manifest, 
                     yield manifest, each.path, each
 
 
-def _name(probe: Probe) -> str:
-    return quoted(probe.field)
-
-
 def _message(probe: Probe, baseline: ChartBaseline, words: str, template: str, state: str = "is set") -> str:
     condition = baseline.condition_for(probe, template)
     condition = f" and {condition}" if condition else ""
-    return f"if {_name(probe)} {state}{condition}, {words}"
+    return f"if {quoted(probe.field)} {state}{condition}, {words}"
 
 
 def _words(mismatch: Mismatch, manifest: Manifest) -> str:

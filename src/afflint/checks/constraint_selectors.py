@@ -4,12 +4,7 @@ from functools import lru_cache
 
 from afflint.constraints.nodes import node_constraints
 from afflint.findings.paths import Path
-from afflint.kube.selectors import (
-    Malformed,
-    Requirement,
-    Selector,
-    requirement_paths,
-)
+from afflint.kube.selectors import Malformed, Requirement, Selector, requirement_paths
 from afflint.manifests.label_places import LabelPlace, label_places
 from afflint.manifests.manifest import Workload
 from afflint.yaml.placeholders import is_placeholder

@@ -323,7 +323,7 @@ def spread_without_effect(manifest_index: ManifestIndex) -> Iterator[CrossManife
 
 def namespace_selector_conflict(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Report pods that their namespace's node selector or tolerations cause to be rejected or to stay Pending."""
-    if manifest_index.says_about_pods:
+    if manifest_index.facts.about_pods:
         from afflint.checks.namespaces import contradicted_pods
 
         yield from contradicted_pods(manifest_index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from afflint.checks.match import Match
-from afflint.checks.verified_places import VerifiedPlaces
+from afflint.checks.verified_places import VerifiedPlaces, is_in
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.shapes import AFFINITY_FIELDS, misspelt_rule
 from afflint.manifests.custom_resources import CustomWorkload, value_at
@@ -89,7 +89,7 @@ def _is_unknown(match: Match, workload: CustomWorkload, _: VerifiedPlaces | None
 
 
 def _is_not_extended(match: Match, _: CustomWorkload, verified: VerifiedPlaces | None) -> bool:
-    return verified is None or not verified.is_extended(match.path)
+    return verified is None or not is_in(match.path, verified.extended)
 
 
 _CONDITIONS: Mapping[str, Callable[[Match, CustomWorkload, VerifiedPlaces | None], bool]] = {

@@ -8,7 +8,6 @@ from typing import Any
 from afflint.checks.match import Match, moving, removing, replacing
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import did_you_mean, nearest, quoted
-from afflint.kube.constraints import ShapedValue
 from afflint.kube.shapes import POD_FIELDS, shape_of
 from afflint.manifests.custom_resources import CustomWorkload, value_at
 from afflint.manifests.manifest import Workload, labels_at
@@ -71,7 +70,7 @@ def _ignored_by_advanced(workload: Workload) -> Iterator[Match]:
     """Report Percona's ``antiAffinityTopologyKey`` next to ``advanced``: the operator uses it only without ``advanced``."""
     if not workload.kind.group.endswith(".percona.com"):
         return
-    for part in _parts(workload):
+    for part in workload.parts if isinstance(workload, CustomWorkload) else ():
         siblings = map_at(value_at(workload, part.path[:-1]))
         key = siblings.get("antiAffinityTopologyKey")
         if part.path[-1] == "advanced" and part.value and type(key) is str and key not in ("", "none"):
@@ -85,7 +84,3 @@ def _setting(workload: Workload, kind: str, path: Path) -> tuple[dict[str, Any],
     if not isinstance(workload, CustomWorkload) or f"{workload.kind.group}/{workload.kind.name}" != kind:
         return {}, ()
     return map_at(workload.data, *path), (*workload.base, *path)
-
-
-def _parts(workload: Workload) -> tuple[ShapedValue, ...]:
-    return workload.parts if isinstance(workload, CustomWorkload) else ()

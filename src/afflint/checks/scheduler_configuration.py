@@ -195,17 +195,9 @@ def _plugin_config(profile: ConstraintItem) -> Iterator[Match]:
             yield from _ARGUMENTS[name](arguments)
 
 
-def _interpod_affinity(arguments: ConstraintItem) -> Iterator[Match]:
-    yield from _in_range(arguments, "hardPodAffinityWeight", 0, 100)
-
-
 def _preemption(arguments: ConstraintItem) -> Iterator[Match]:
     yield from _in_range(arguments, "minCandidateNodesPercentage", 0, 100)
     yield from _at_least(arguments, "minCandidateNodesAbsolute", 0)
-
-
-def _volume_binding(arguments: ConstraintItem) -> Iterator[Match]:
-    yield from _at_least(arguments, "bindTimeoutSeconds", 0)
 
 
 def _spread(arguments: ConstraintItem) -> Iterator[Match]:
@@ -295,11 +287,11 @@ def _balanced(arguments: ConstraintItem) -> Iterator[Match]:
 
 _ARGUMENTS: Mapping[str, Any] = {
     "DefaultPreemption": _preemption,
-    "InterPodAffinity": _interpod_affinity,
+    "InterPodAffinity": lambda arguments: _in_range(arguments, "hardPodAffinityWeight", 0, 100),
     "NodeResourcesBalancedAllocation": _balanced,
     "NodeResourcesFit": _fit,
     "PodTopologySpread": _spread,
-    "VolumeBinding": _volume_binding,
+    "VolumeBinding": lambda arguments: _at_least(arguments, "bindTimeoutSeconds", 0),
 }
 
 

@@ -17,6 +17,7 @@ from afflint.kube.node_labels import domain_word, suggested_label
 from afflint.kube.selectors import Requirement, Selector, describe, has_placeholder
 from afflint.manifests.label_places import SPREAD
 from afflint.manifests.manifest import Labels, Workload
+from afflint.yaml.document import map_at
 
 
 def spread_misses_itself(manifest: Workload) -> Iterator[Match]:
@@ -68,7 +69,6 @@ def spread_lost_in_rollout(manifest: Workload, target: Target) -> Iterator[Match
         return
     from afflint.controllers.rollouts import REVISION_LABELS, rolling_update
     from afflint.index.spreading import OwnPods, is_wider, spreading_constraints
-    from afflint.yaml.document import map_at
 
     replicas = pod_count(manifest).number or 0
     rolling = rolling_update(manifest.kind.name, map_at(manifest.spec, "strategy"), replicas) if replicas > 1 else None

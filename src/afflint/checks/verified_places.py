@@ -23,14 +23,11 @@ class VerifiedPlaces(NamedTuple):
 
     def cover(self, path: Path) -> bool:
         """Return whether the value at a path of the document is in one of these constraints."""
-        return _is_in(path, self.paths)
-
-    def is_extended(self, path: Path) -> bool:
-        """Return whether the value at a path is in a list to which the chart adds tolerations of control planes."""
-        return _is_in(path, self.extended)
+        return is_in(path, self.paths)
 
 
-def _is_in(path: Path, places: frozenset[Path]) -> bool:
+def is_in(path: Path, places: frozenset[Path]) -> bool:
+    """Return whether a path leads to one of some places, or below it."""
     return any(path[: len(each)] == each for each in places)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from afflint.checks.match import CrossManifestMatch, RelatedPlace, Target
 from afflint.checks.volumes import VolumeUse, allowed_topologies, asked_place, named, separation, volume_uses
 from afflint.controllers.claims import SHARED, VOLUME
+from afflint.controllers.kubevirt_cluster import LIVE_MIGRATE, describe_strategy, eviction_strategy
 from afflint.findings.phrases import pluralize, quoted
 from afflint.index.manifest_index import ManifestIndex
 from afflint.index.storage import StorageObject
@@ -87,8 +88,6 @@ def _is_free_for(volume: StorageObject, each: VolumeUse, name: str) -> bool:
 
 def migration_bound_to_volume(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report virtual machines that are live-migrated on a drain, although their ReadWriteMany volume exists on one node only."""
-    from afflint.controllers.kubevirt_cluster import LIVE_MIGRATE, describe_strategy, eviction_strategy
-
     for each in volume_uses(manifest_index, target):
         migration = each.pods.migration
         if migration is None or eviction_strategy(migration.strategy, manifest_index.kubevirt_resource) != LIVE_MIGRATE:

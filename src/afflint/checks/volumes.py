@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.constraints.nodes import NodeRequirement, nodes_of
 from afflint.controllers.claims import SHARED
+from afflint.controllers.rollouts import rolling_update
 from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
@@ -174,7 +175,7 @@ def _clash(user: VolumeUser, nodes: AnyOf) -> NodeRequirement | None:
     """Return the first requirement of pods that excludes all ``nodes``, if each of their alternatives excludes them."""
     found: NodeRequirement | None = None
     for alternative in user.alternatives:
-        if any(_has_placeholder(each.requirement) for each in alternative):
+        if any(is_placeholder(each.requirement.key) or any(map(is_placeholder, each.requirement.values)) for each in alternative):
             return None
         wanted = [each.requirement for each in alternative]
         if conflict(wanted) or any(not conflict([*wanted, *term.requirements]) for term in nodes.selectors):
@@ -185,10 +186,6 @@ def _clash(user: VolumeUser, nodes: AnyOf) -> NodeRequirement | None:
 
 def _fits(requirement: Requirement, nodes: AnyOf) -> bool:
     return any(not conflict([requirement, *term.requirements]) for term in nodes.selectors)
-
-
-def _has_placeholder(requirement: Requirement) -> bool:
-    return is_placeholder(requirement.key) or any(map(is_placeholder, requirement.values))
 
 
 def _path(requirement: NodeRequirement) -> Path:
@@ -400,8 +397,6 @@ def _adds_before_removing(user: VolumeUser, replicas: int) -> bool:
     """Return whether a rolling update adds a pod before it removes one: maxUnavailable is 0 after rounding."""
     if user.ref.kind != "Deployment":
         return False
-    from afflint.controllers.rollouts import rolling_update
-
     rolling = rolling_update("Deployment", user.strategy, replicas)
     return rolling is not None and rolling.surge > 0 and rolling.unavailable == 0
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from afflint.cli import options
 from afflint.cli.command import FILE, MULTIPLE, Command, argument, flag, option
 from afflint.cli.options import ConfigOverrides, ExecutionOptions, RulesAndConfiguration
-from afflint.cli.output import FOUND, ProgressLine, colored, page_metadata, write_or_show
+from afflint.cli.output import FOUND, ProgressLine, colored, format_module, page_metadata, write_or_show
 from afflint.cli.place import COUNTS, NO_RESOURCES, ONLY_RUNNING, PODS, parse_counts
-from afflint.cli.reporting import note_unused_render
+from afflint.cli.reporting import note_unused_render, report_targets
 from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES
 
@@ -119,8 +119,6 @@ def _arguments(repository: Repository, arguments: tuple[str, ...]) -> tuple[str 
 
 def _targets(args: DiffOptions) -> list[tuple[str, str | None]]:
     """Return each report format with the absolute path of its file; None for standard output. Raises UserError."""
-    from afflint.cli.reporting import report_targets
-
     found = report_targets(args.formats, args.outputs, _FORMATS)
     return [(name, None if target == "-" else os.path.abspath(target)) for name, target in found]
 
@@ -131,21 +129,11 @@ def _write(report: ChangeReport, targets: list[tuple[str, str | None]], color: s
 
 
 def _chunks(name: str, report: ChangeReport, *, color: bool) -> Iterator[str]:
-    if name == "json":
-        from afflint.report.changes import json_report
-
-        return json_report.render(report)
-    if name == "markdown":
-        from afflint.report.changes import markdown
-
-        return markdown.render(report)
+    module = format_module("changes", name)
     if name == "html":
-        from afflint.report.changes import page
-
-        return iter([page.render(report._replace(made=page_metadata()))])
-    from afflint.report.changes import text
-
-    return text.render(report, color=color)
+        return iter([module.render(report._replace(made=page_metadata()))])
+    chunks: Iterator[str] = module.render(report, color=color) if name == "text" else module.render(report)
+    return chunks
 
 
 def _fails(report: ChangeReport, fail_on: Severity) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,9 @@ from afflint.cli.command import FOLDER, Command, argument, check_choice, flag, o
 from afflint.cli.command import RULE as RULE_NAME
 from afflint.cli.options import ConfigOverrides
 from afflint.cli.output import colored, notify, show
+from afflint.config import ConfigError
 from afflint.findings.errors import UserError
+from afflint.findings.paths import field_of
 from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
@@ -57,8 +60,6 @@ def rule(args: RuleOptions) -> int:
 
 def _listing_of(folder: str) -> str:
     """Return what afflint understands of a chart. Raises UserError."""
-    import os
-
     from afflint.charts.chart_files import files_of_chart, parts_of_chart
     from afflint.charts.chart_table import ChartTable
     from afflint.report.chart_listing import chart_listing
@@ -72,8 +73,6 @@ def _listing_of(folder: str) -> str:
 def _policies(args: RuleOptions) -> list[Rule]:
     """Return the policies of the configuration; if it has mistakes, print them and return none, so that rules are still shown."""
     from afflint.checks.registry import policy_rule
-    from afflint.config import ConfigError
-    from afflint.findings.paths import field_of
 
     try:
         effective = options.configuration(args)
@@ -129,8 +128,6 @@ def config(args: ConfigOptions) -> int:
 
 
 def _config_schema() -> str:
-    import os
-
     from afflint import resources
 
     with open(os.path.join(resources.directory("schemas"), "config.schema.json"), encoding="utf-8") as file:

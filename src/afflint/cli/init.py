@@ -10,8 +10,10 @@ from afflint.cli import options
 from afflint.cli.command import FOLDER, Command, CommandOptions, argument, flag
 from afflint.cli.output import ProgressLine, show, today
 from afflint.cli.parser import value_unless_given
+from afflint.config import find
 from afflint.findings.errors import UserError
 from afflint.findings.phrases import pluralize, visible
+from afflint.source.files import read_regular
 from afflint.source.sources import relative
 
 if TYPE_CHECKING:
@@ -81,8 +83,6 @@ def init(args: InitOptions) -> int:
 
 def _check_target(place: str, target: str, *, pyproject: bool) -> None:
     """Raise UserError if the folder is configured already, or the file cannot be written."""
-    from afflint.config import find
-
     existing = find(place)
     if existing is not None and os.path.dirname(os.path.abspath(existing)) == os.path.abspath(place):
         raise UserError(
@@ -96,8 +96,6 @@ def _check_target(place: str, target: str, *, pyproject: bool) -> None:
 
 def _inherited(place: str) -> str | None:
     """Return the configuration in a parent folder of the same repository, which applies to the folder as well."""
-    from afflint.config import find
-
     here = os.path.abspath(place)
     above = os.path.dirname(here)
     found = find(above) if above != here and not os.path.lexists(os.path.join(here, ".git")) else None
@@ -156,7 +154,6 @@ def _write_configuration(target: str, text: str, *, pyproject: bool) -> None:
     from afflint.config.positions import ReadError, decode
     from afflint.config.toml import read_toml
     from afflint.source.atomic_write import replace_file
-    from afflint.source.files import read_regular
 
     try:
         before = read_regular(target, _LARGEST_PROJECT)

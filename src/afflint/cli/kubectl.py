@@ -20,56 +20,22 @@ from afflint.programs.lookup import find_program
 
 _KUBECONFIG = "--kubeconfig"
 _CONNECTION = (
-    "--as",
-    "--as-group",
-    "--as-uid",
-    "--cluster",
-    "--context",
-    _KUBECONFIG,
-    "--request-timeout",
-    "--server",
-    "--token",
-    "--user",
-)
+    "--as", "--as-group", "--as-uid", "--cluster", "--context", _KUBECONFIG, "--request-timeout", "--server", "--token", "--user",
+)  # fmt: skip
 """The options of kubectl that select a cluster and a user: they are passed on to it, and each has a value."""
 
 _CLUSTER = (
-    "nodes",
-    "namespaces",
-    "persistentvolumes",
-    "persistentvolumeclaims",
-    "storageclasses.storage.k8s.io",
-    "csinodes.storage.k8s.io",
-    "csidrivers.storage.k8s.io",
-    "csistoragecapacities.storage.k8s.io",
-    "volumeattachments.storage.k8s.io",
-    "priorityclasses.scheduling.k8s.io",
-    "poddisruptionbudgets.policy",
-    "services",
-    "horizontalpodautoscalers.autoscaling",
-    "deployments.apps",
-    "statefulsets.apps",
-    "daemonsets.apps",
-    "replicasets.apps",
-    "replicationcontrollers",
-    "jobs.batch",
-    "cronjobs.batch",
-    "virtualmachines.kubevirt.io",
-    "virtualmachineinstances.kubevirt.io",
-    "virtualmachineinstancereplicasets.kubevirt.io",
-    "virtualmachinepools.pool.kubevirt.io",
-    "virtualmachineinstancetypes.instancetype.kubevirt.io",
-    "virtualmachineclusterinstancetypes.instancetype.kubevirt.io",
-    "virtualmachinepreferences.instancetype.kubevirt.io",
-    "virtualmachineclusterpreferences.instancetype.kubevirt.io",
-    "datavolumes.cdi.kubevirt.io",
-    "storageprofiles.cdi.kubevirt.io",
-    "kubevirts.kubevirt.io",
-    "hyperconvergeds.hco.kubevirt.io",
-    "migrationpolicies.migrations.kubevirt.io",
-    "kubedeschedulers.operator.openshift.io",
-    "schedulers.config.openshift.io",
-)
+    "nodes", "namespaces", "persistentvolumes", "persistentvolumeclaims", "storageclasses.storage.k8s.io", "csinodes.storage.k8s.io",
+    "csidrivers.storage.k8s.io", "csistoragecapacities.storage.k8s.io", "volumeattachments.storage.k8s.io",
+    "priorityclasses.scheduling.k8s.io", "poddisruptionbudgets.policy", "services", "horizontalpodautoscalers.autoscaling",
+    "deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "replicationcontrollers", "jobs.batch",
+    "cronjobs.batch", "virtualmachines.kubevirt.io", "virtualmachineinstances.kubevirt.io",
+    "virtualmachineinstancereplicasets.kubevirt.io", "virtualmachinepools.pool.kubevirt.io",
+    "virtualmachineinstancetypes.instancetype.kubevirt.io", "virtualmachineclusterinstancetypes.instancetype.kubevirt.io",
+    "virtualmachinepreferences.instancetype.kubevirt.io", "virtualmachineclusterpreferences.instancetype.kubevirt.io",
+    "datavolumes.cdi.kubevirt.io", "storageprofiles.cdi.kubevirt.io", "kubevirts.kubevirt.io", "hyperconvergeds.hco.kubevirt.io",
+    "migrationpolicies.migrations.kubevirt.io", "kubedeschedulers.operator.openshift.io", "schedulers.config.openshift.io",
+)  # fmt: skip
 """The resources that decide where workloads run, by their names with the API group."""
 
 _RUNNING = ("pods", "replicasets.apps", "virtualmachineinstances.kubevirt.io")

@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from afflint import config as settings
 from afflint.cli.command import FILE, FOLDER, MULTIPLE, NUMBER, RULES, CommandOptions, check_choice, flag, option
 from afflint.cli.output import notify
-from afflint.config import RENDERERS
+from afflint.config import RENDERERS, find
 from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.phrases import join_words, visible
@@ -140,8 +141,6 @@ class ExecutionOptions(ConfigOverrides, heading="Execution"):
 
 def configuration_file(path: str | None, *, no_config: bool) -> str | None:
     """Return the configuration file that --config and --no-config select: the named one, or the nearest; None for no file."""
-    from afflint.config import find
-
     if path is not None and no_config:
         raise UserError("--config cannot be used with --no-config")
     if path is not None and not os.path.isfile(path):
@@ -169,7 +168,6 @@ def configuration_of_state(options: ConfigOverrides) -> Callable[[str | None], C
 
 
 def _overridden(path: str | None, options: ConfigOverrides, *, was_found: bool) -> Config:
-    from afflint import config as settings
     from afflint.checks.registry import CATEGORIES, rules
 
     known = tuple(rules())
@@ -210,8 +208,6 @@ def _names(option: str, values: Sequence[str], policies: Sequence[str]) -> tuple
 
 
 def _renderers(text: str | None) -> tuple[str, ...]:
-    from afflint.config import RENDERERS
-
     listed = tuple(name.strip() for name in (text or "").split(",") if name.strip())
     for name in listed:
         check_choice("--render", name, RENDERERS)

@@ -151,6 +151,16 @@ def named_files(names: Iterable[str], paths: Iterable[str]) -> tuple[str, ...]:
     return tuple([name for name in names if os.path.normpath(name) in files])
 
 
+def format_module(package: str, name: str) -> Any:
+    """Import the module of a format, below ``afflint.report``."""
+    from importlib import import_module
+
+    return import_module(f"afflint.report.{package}.{_MODULES.get(name, name)}")
+
+
+_MODULES = {"json": "json_report", "html": "page"}
+
+
 def page_metadata() -> PageMetadata:
     """Return the metadata of a report page: the current time, and the command line of this process, quoted for a shell."""
     import shlex

@@ -7,6 +7,7 @@ from typing import Any
 
 from afflint.cli.command import FLAG, MULTIPLE, NUMBER, Argument, Command, Option, check_choice
 from afflint.findings.errors import UserError
+from afflint.findings.phrases import nearest
 
 _HELP = Option(("-h", "--help"), "Show this message and exit.", FLAG, name="help")
 _BOOLEANS = {
@@ -54,8 +55,6 @@ def parse(command: Command, tokens: Sequence[str]) -> dict[str, Any]:
 
 
 def _no_such_option(spelling: str, known: Iterable[str]) -> UserError:
-    from afflint.findings.phrases import nearest
-
     long = [each for each in known if each.startswith("--")]
     begun = [each for each in long if each.startswith(spelling)]
     close = begun[0] if len(begun) == 1 else nearest(spelling, long) if spelling.startswith("--") else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from afflint.cli import options
 from afflint.cli.command import FILE, MULTIPLE, Command, CommandOptions, argument, flag, option, with_help
 from afflint.cli.options import ConfigOverrides
-from afflint.cli.output import FOUND, colored, named_files, notify, page_metadata, write_or_show
+from afflint.cli.output import FOUND, colored, format_module, named_files, notify, page_metadata, write_or_show
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UnknownNameError, UserError
 from afflint.findings.namedtuples import NamedTuple
@@ -405,14 +405,10 @@ def with_notes(plan: Plan, inputs: PlaceInputs, args: SimulationArguments, empty
 
 
 def _chunks(plan: Plan, args: PlaceOptions) -> Iterator[str]:
-    if args.form == "json":
-        from afflint.report.place import json_report
-
-        return json_report.render(plan)
     if args.form == "html":
-        from afflint.report.place import page
-
-        return iter([page.render(plan, page_metadata())])
+        return iter([format_module("place", "html").render(plan, page_metadata())])
+    if args.form == "json":
+        return iter(format_module("place", "json").render(plan))
     import shutil
 
     from afflint.report.place import table

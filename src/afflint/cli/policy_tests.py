@@ -10,6 +10,7 @@ from afflint.cli import options
 from afflint.cli.command import FOLDER, Command, argument, flag
 from afflint.cli.options import ConfigOverrides
 from afflint.cli.output import FOUND, colored, show
+from afflint.config import find
 from afflint.findings.errors import UserError
 from afflint.findings.phrases import pluralize, visible
 
@@ -47,8 +48,6 @@ def test(args: PolicyTestOptions) -> int:
         raise UserError(f"no such file or folder: {args.paths[0]!r}")
     config_file = args.config_file
     if config_file is None and not args.no_config:
-        from afflint.config import find
-
         config_file = find(args.paths[0])
     runner = ExampleRunner(options.configuration(ConfigOverrides(config_file=config_file, no_config=config_file is None)))
     examples = examples_in(args.paths, {*rules(), *runner.policies})

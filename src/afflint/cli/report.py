@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from afflint.cli import options
 from afflint.cli.command import FILE, MULTIPLE, Command, argument, option, with_help
 from afflint.cli.options import ConfigOverrides, ExecutionOptions
-from afflint.cli.output import ProgressLine, page_metadata, today, write_or_show
+from afflint.cli.output import ProgressLine, format_module, page_metadata, today, write_or_show
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
 
@@ -84,21 +84,10 @@ def report(args: ReportOptions) -> int:
 
 
 def _chunks(result: Compliance, args: ReportOptions) -> Iterator[str]:
-    if args.form == "json":
-        from afflint.report.policies import json_report
-
-        return json_report.render(result)
-    if args.form == "html":
-        from afflint.report.policies import page
-
-        return page.render(result._replace(made=page_metadata()))
-    if args.form == "markdown":
-        from afflint.report.policies import markdown
-
-        return markdown.render(result)
-    from afflint.report.policies import text
-
-    return text.render(result, verbose=args.verbose)
+    module = format_module("policies", args.form)
+    result = result._replace(made=page_metadata()) if args.form == "html" else result
+    chunks: Iterator[str] = module.render(result, verbose=args.verbose) if args.form == "text" else module.render(result)
+    return chunks
 
 
 COMMAND = Command(report, ReportOptions, "Show the compliance of all workloads with the policies.")

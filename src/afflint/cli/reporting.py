@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,9 @@ from afflint.cli.command import check_choice
 from afflint.cli.output import FOUND, colored, named_files, notify, page_metadata, show, today, write
 from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES
-from afflint.findings.phrases import join_words, pluralize, quoted, visible
-from afflint.report import FORMATS
+from afflint.findings.paths import field_of
+from afflint.findings.phrases import pluralize, quoted, summarize_names, visible
+from afflint.report import FORMATS, Report, RuleInfo, render
 
 if TYPE_CHECKING:
     from afflint.cli.check_options import CheckOptions
@@ -86,9 +88,7 @@ def report_outcome(outcome: Outcome, config: Config, targets: list[tuple[str, st
     if outcome.unused_nodes:
         notify(f"afflint: {visible(outcome.unused_nodes)}; so no nodes are used: name the nodes of one cluster with --nodes")
     if outcome.undecided:
-        names = join_words(
-            [*map(quoted, outcome.undecided[:_FEW]), *([f"{more} more"] if (more := len(outcome.undecided) - _FEW) > 0 else [])]
-        )
+        names = summarize_names([*map(quoted, outcome.undecided)], most=_FEW)
         are = "is" if len(outcome.undecided) == 1 else "are"
         notify(f"afflint: no nodes are known, so {names} {are} not evaluated: name the nodes with --nodes")
     if not args.quiet:
@@ -137,8 +137,6 @@ _MOST_COMMANDS = 2
 
 def _is_first_run(outcome: Outcome, config: Config, targets: Sequence[tuple[str, str]], args: CheckOptions) -> bool:
     """Return whether a person reads the report, has no findings to work on, and has not configured anything."""
-    import sys
-
     configured = any(origin.file for origin in config.origins.values())
     shown = ("text", "-") in targets and not args.quiet and sys.stdout is not None and sys.stdout.isatty()
     return shown and not configured and not outcome.findings
@@ -147,7 +145,6 @@ def _is_first_run(outcome: Outcome, config: Config, targets: Sequence[tuple[str,
 def notes(session: Session) -> Iterator[str]:
     """Yield notices about settings of the configuration that have no effect."""
     from afflint.config import COMMAND_LINE, is_selected
-    from afflint.findings.paths import field_of
     from afflint.kube import NEWEST, OLDEST
 
     config = session.config
@@ -194,8 +191,6 @@ def _write_baseline(path: str | None, outcome: Outcome, *, to_stderr: bool = Fal
 
 def _statistics(outcome: Outcome) -> Iterator[str]:
     """Yield a line for each rule with findings, the most frequent first."""
-    from collections import Counter
-
     counts = Counter((finding.rule, finding.category, finding.severity) for finding in outcome.findings)
     rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
     width = max((len(str(count)) for _, count in rows), default=0)
@@ -212,8 +207,6 @@ def _fails(outcome: Outcome, fail_on: str) -> bool:
 
 
 def _create_report(outcome: Outcome, config: Config, args: CheckOptions) -> Report:
-    from afflint.report import Report
-
     summary = outcome.summary._replace(empty=named_files((outcome.sources[file].name for file in outcome.empty), args.paths))
     if summary.renders is None and summary.coverage.not_seen:
         summary = summary._replace(missing_tools=_missing(summary.coverage.tools))
@@ -243,15 +236,12 @@ def _selects_rules(config: Config) -> bool:
 
 def _rule_infos(config: Config) -> list[Any]:
     from afflint.checks.registry import policy_rule, rules
-    from afflint.report import RuleInfo
 
     known = [*rules().values(), *map(policy_rule, config.policies)]
     return [RuleInfo(each.name, each.category, each.severity, each.summary(), each.remedy(), each.page()) for each in known]
 
 
 def _report(targets: list[tuple[str, str]], report: Report, color: str, *, to_stderr: bool) -> None:
-    from afflint.report import render
-
     for name, target in targets:
         if target == "-":
             show(render(name, report, color=colored(color)), to_stderr=to_stderr)

@@ -49,7 +49,8 @@ def compliance(session: Session, sources: Sequence[Source], options: Options, ow
     workloads = {_key(pods): _workload(pods, collected, key) for pods in pods_here}
     breaches = _breaches(collected, options)
     about: dict[str, list[Key]] = {rule.name: [] for rule in rules}
-    for name, pods in collected.suppression_filter.subjects(collected.manifest_index) if collected.manifest_index is not None else ():
+    index, reduction = collected.manifest_index, collected.suppression_filter.reduction
+    for name, pods in reduction.subjects(index) if index is not None else ():
         if _key(pods) in workloads:
             about[name].append(_key(pods))
     unevaluated: dict[str, list[UnevaluatedPolicy]] = {}
@@ -171,7 +172,7 @@ def _breaches(collected: ReducedRun, options: Options) -> dict[str, dict[Key, li
     for file, result in collected.results.items():
         found: list[Found] = [*result.found, *collected.across.get(file, ())]
         if found:
-            every += collected.suppression_filter.everything(file, found)
+            every += collected.suppression_filter.reduction.findings(file, found)
             kept += collected.suppression_filter.remaining(file, collected.files.sources[file], result, collected.across.get(file, ()))[0]
     shown = _shown(kept, collected, options)
     at_last = [shown.get(_identity(finding)) for finding in every]

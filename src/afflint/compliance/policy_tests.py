@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from afflint import config as configuration
 from afflint.findings.errors import UserError
 from afflint.findings.finding import Finding
 from afflint.findings.namedtuples import NamedTuple
@@ -97,7 +98,7 @@ def _examples_of(path: str, top: str, known: Collection[str]) -> Iterator[Exampl
     try:
         text = read_regular(path, _LARGEST).decode("utf-8-sig")
         if path.endswith(_PAGES):
-            of_page = parse(rule, text.replace("\r\n", "\n"), path).examples
+            of_page = parse(rule, text.replace("\r\n", "\n"), path)
             # A page may also contain other blocks, such as settings.
             yield from (each for each in of_page if each.info.split()[:1] == ["yaml"] and len(each.info.split()) > 1)
         else:
@@ -139,7 +140,6 @@ class ExampleRunner:
     """
 
     def __init__(self, config: Config) -> None:
-        from afflint import config as configuration
         from afflint.pipeline.session import Session
 
         kept = {key: getattr(config, key) for key in ("policies", "severity", "workloads", "kubernetes_version", "admission_plugins")}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from glob import has_magic
 from itertools import islice
 from typing import Any
 
+from afflint import resources
 from afflint.config.positions import START, ConfigMistake, Located, ReadError, decode, read_bytes
 from afflint.config.selection import unknown_name
 from afflint.config.settings import (
@@ -358,15 +360,11 @@ def _holds_manifests(name: str) -> bool:
 
 def _holds_policies(name: str) -> bool:
     """Whether a file that matches a pattern contains policies of afflint. Raises ReadError."""
-    import re
-
     return re.search(rb"^[\"']?policies[\"']?[ \t]*:", read_bytes(name), re.MULTILINE) is not None
 
 
 def _shipped(name: str) -> str:
     """Return the path of a policy profile of afflint. Raises ReadError for an unknown one."""
-    from afflint import resources
-
     folder = os.path.join(resources.directory("rules"), "profiles")
     word = name.removeprefix(SHIPPED)
     known = sorted(each.removesuffix(".yaml") for each in os.listdir(folder) if each.endswith(".yaml")) if os.path.isdir(folder) else []
@@ -433,9 +431,5 @@ def _value(name: str, key: str, value: Any) -> object:
     if key == "workloads":
         return tuple(CustomWorkloadSetting(item["apiVersion"], item["kind"], tuple(item["template"].split("."))) for item in value)
     if key == "policies":
-        return {item["name"]: _policy(item) for item in value if isinstance(item, dict)}
+        return {item["name"]: Policy(**{"params": {}, "match": {}, "exclude": {}, **item}) for item in value if isinstance(item, dict)}
     return tuple(value) if isinstance(value, list) else value
-
-
-def _policy(item: Mapping[str, Any]) -> Policy:
-    return Policy(**{"params": {}, "match": {}, "exclude": {}, **item})

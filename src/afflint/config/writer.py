@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -59,9 +59,6 @@ def _toml(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, dict):
-        return f"{{ {', '.join(_pairs(value))} }}"
+        pairs = (f"{key} = {_toml(item)}" for key, item in value.items())
+        return f"{{ {', '.join(pairs)} }}"
     return json.dumps(value, ensure_ascii=False)
-
-
-def _pairs(value: dict[str, Any]) -> Iterator[str]:
-    return (f"{key} = {_toml(item)}" for key, item in value.items())

@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from afflint.controllers.kubevirt_cluster import (
-    EXTERNAL,
-    IF_POSSIBLE,
-    LIVE_MIGRATE,
-    KubeVirtCluster,
-    describe_strategy,
-    eviction_strategy,
-)
+from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, KubeVirtCluster, describe_strategy, eviction_strategy
 from afflint.controllers.migratability import DISKS, HOST_DEVICE, INTERFACE, Obstacle, obstacles
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.virtual_machine import apply_specs

@@ -14,8 +14,6 @@ from afflint.scheduler.requests import CPU, HUGE_PAGES, MEMORY
 
 _RESOURCES = "spec.domain.resources"
 
-Millis = dict[str, int]
-
 
 def compute_resources(data: object, cpu_ratio: int = 10, overcommit: int = 100) -> dict[str, Any]:
     """Return the ``resources`` of the compute container, from ``spec.domain``. Raises InventoryError.

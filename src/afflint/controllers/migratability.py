@@ -43,23 +43,6 @@ class Obstacle(NamedTuple):
     claim: str = ""
 
 
-def live_migratable(
-    vmi: Mapping[str, Any],
-    kubevirt: Mapping[str, Any] | None,
-    pvcs: Claims = (),
-    *,
-    nodes: Iterable[Mapping[str, str]] = (),
-    host_cpu_model: str | None = None,
-) -> str | None:
-    """Return the reason why a VMI is not live-migratable, from the first check that fails; None if it is.
-
-    A claim that is not in ``pvcs`` is assumed not to be shared, as in KubeVirt. ``nodes`` are the labels of nodes; ``host_cpu_model`` is
-    the CPU model of the VM's node, empty if the node reports none.
-    """
-    first = next(obstacles(vmi, kubevirt, pvcs, nodes=nodes, host_cpu_model=host_cpu_model), None)
-    return first.reason if first is not None else None
-
-
 def obstacles(
     vmi: Mapping[str, Any],
     kubevirt: Mapping[str, Any] | None,

@@ -85,7 +85,7 @@ def template_pod(
 
     Raises InventoryError if ``cluster`` counts resources and the resources of a VM are malformed.
     """
-    labels = _labels(pod_source, index, revision)
+    labels = fill_labels(_added(pod_source), pod_source.labels, lambda name: _field(pod_source, index, revision, name))
     if pod_source.kubevirt:
         launcher = launcher or launcher_of(pod_source, cluster)
         spec, labels = {**launcher.spec}, {**labels, **launcher.labels}
@@ -199,11 +199,6 @@ def _owner_reference(pod_source: PodSource, revision: int) -> tuple[str, str, st
         return "", "", ""
     # StatefulSet and DaemonSet exist in apps and other groups; the scheduler supports only those of apps.
     return f"{pod_source.group}/v1", pod_source.kind, pod_source.name
-
-
-def _labels(pod_source: PodSource, index: int, revision: int) -> dict[str, str]:
-    """Return the labels of one pod. Values that only a cluster has are invented: equal for pods that share them, else different."""
-    return fill_labels(_added(pod_source), pod_source.labels, lambda name: _field(pod_source, index, revision, name))
 
 
 def _added(pod_source: PodSource) -> Sequence[AddedLabel]:

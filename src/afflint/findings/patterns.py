@@ -16,21 +16,12 @@ class PatternError(ValueError):
     """A regular expression that is invalid, or that may take long; the message says which."""
 
 
-def searches(pattern: str, text: str) -> bool:
-    """Return whether a pattern occurs in a text. Raises PatternError."""
-    return _compiled(pattern, text).search(text) is not None
-
-
 def matches_all(pattern: str, text: str) -> bool:
     """Return whether a pattern matches a whole text. Raises PatternError."""
-    return _compiled(pattern, text).fullmatch(text) is not None
-
-
-def _compiled(pattern: str, text: str) -> re.Pattern[str]:
     if len(pattern) > _LONGEST or _most_steps(pattern, len(text)) > _MOST_STEPS:
         raise PatternError("matching its pattern may take long")
     try:
-        return re.compile(pattern)
+        return re.fullmatch(pattern, text) is not None
     except (re.error, OverflowError, RecursionError) as error:
         raise PatternError(f"its pattern is invalid: {error}") from None
 

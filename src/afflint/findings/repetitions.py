@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from afflint.findings.finding import SEVERITIES, Finding, Related, Span
+from afflint.findings.finding import SEVERITIES, Finding, Related
 from afflint.findings.phrases import quoted
 
 _POLICY = "policy"
@@ -23,7 +23,7 @@ def without_repetitions(findings: Iterable[Finding]) -> list[Finding]:
     places: dict[tuple[object, ...], list[int]] = {}
     for number, each in enumerate(findings):
         if each.field not in _OF_WHOLE_OBJECTS:
-            places.setdefault(_place(each), []).append(number)
+            places.setdefault((each.file, each.source, each.document, each.span, each.field), []).append(number)
     merged: list[Finding | None] = [*findings]
     for numbers in places.values():
         policies = [number for number in numbers if findings[number].category == _POLICY]
@@ -32,10 +32,6 @@ def without_repetitions(findings: Iterable[Finding]) -> list[Finding]:
             kept, dropped = sorted((*policies, *rules), key=lambda number: SEVERITIES.index(findings[number].severity))
             merged[kept], merged[dropped] = _noted(findings[kept], findings[dropped]), None
     return [each for each in merged if each is not None]
-
-
-def _place(finding: Finding) -> tuple[str, int, int, Span, str]:
-    return finding.file, finding.source, finding.document, finding.span, finding.field
 
 
 def _noted(kept: Finding, other: Finding) -> Finding:

@@ -57,15 +57,13 @@ class FixOutcome(NamedTuple):
         return gone, new
 
 
-def fix_files(
-    session: Session, sources: Sequence[Source], options: Options, *, unsafe: bool, tops: Iterable[str] = (), only: Collection[str] = ()
-) -> FixOutcome:
+def fix_files(session: Session, sources: Sequence[Source], options: Options, *, unsafe: bool, tops: Iterable[str] = ()) -> FixOutcome:
     """Fix findings in ``sources``, with ``unsafe`` also by fixes that may change the meaning of a manifest.
 
-    ``tops`` are the paths that the user named; links that lead out of them are skipped. With ``only``, other files are not changed.
+    ``tops`` are the paths that the user named; links that lead out of them are skipped.
     """
     wanted = (lambda _: True) if unsafe else is_safe
-    return _Rounds(session, sources, options, wanted, _Reachable(tops), only, fix_checker(session.settings())).run()
+    return _Rounds(session, sources, options, wanted, _Reachable(tops), fix_checker(session.settings())).run()
 
 
 def fix_text(source: Source, check: Callable[[Source], Iterable[Finding]], wanted: Callable[[Finding], bool], checker: Checker) -> bytes:
@@ -73,7 +71,7 @@ def fix_text(source: Source, check: Callable[[Source], Iterable[Finding]], wante
 
     ``check`` returns the findings of the text in its current state; ``checker`` verifies fixes, see ``fix_checker``.
     """
-    done = _Rounds(_SingleTextChecker(source, check), (source,), Options(), wanted, _Reachable(()), (), checker).run()
+    done = _Rounds(_SingleTextChecker(source, check), (source,), Options(), wanted, _Reachable(()), checker).run()
     return done.changes[0].after if done.changes else read_bytes(source)
 
 
@@ -128,13 +126,12 @@ class _Rounds:
         options: Options,
         wanted: Callable[[Finding], bool],
         reachable: _Reachable,
-        only: Collection[str],
         checker: Checker,
     ) -> None:
         self._session, self._wanted, self._checker = session, wanted, checker
         # All rounds see a file on disk as the first one did.
         self._options = options._replace(mapper=_CachingMapper(options), reader=DefinitionReader(lambda source: source.data or b""))
-        self._reachable, self._only = reachable, only
+        self._reachable = reachable
         self._sources = list(sources)
         self._by_path = {source.path: source for source in sources}
         self._numbers = _numbers(sources)
@@ -190,7 +187,7 @@ class _Rounds:
     def _real_path(self, source: Source) -> str | None:
         """Return the real path of a file; None if the file must not be changed."""
         original = self._by_path.get(source.path)
-        if original is None or (self._only and source.path not in self._only):
+        if original is None:
             return None
         stdin = self._session.stdin
         if original.data is not None or original.path == STDIN:

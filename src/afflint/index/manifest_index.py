@@ -177,11 +177,6 @@ class ManifestIndex:
                 return False
         return None if others else True
 
-    @property
-    def says_about_pods(self) -> bool:
-        """Whether any object has annotations about the pods of a namespace."""
-        return bool(self.facts.about_pods)
-
     def admission(self, namespace: str) -> PodAdmission | None:
         """Return the admission settings for the pods of a namespace; None without any, or if objects contradict each other."""
         if not self.facts.about_pods:
@@ -297,17 +292,14 @@ class ManifestIndex:
         """Return whether a PodDisruptionBudget covers the pods."""
         return pods.key in self._budgeted or (pods.namespace or "default") in self._budgeted_namespaces
 
-    def is_exposed(self, pods: Pods) -> bool:
-        """Return whether a Service selects the pods."""
-        return pods.key in self._exposed
+    @cached_property
+    def exposed(self) -> frozenset[PodsKey]:
+        """The pods that a Service selects."""
+        return self._selected_by(SERVICE_SELECTOR)
 
     @cached_property
     def _budgeted(self) -> frozenset[PodsKey]:
         return self._selected_by(BUDGET_SELECTOR)
-
-    @cached_property
-    def _exposed(self) -> frozenset[PodsKey]:
-        return self._selected_by(SERVICE_SELECTOR)
 
     def _selected_by(self, what: str) -> frozenset[PodsKey]:
         """Return the pods that a selector of this kind selects."""
@@ -462,8 +454,6 @@ def _is_neighbour(ref: SelectorRef, pods: Pods) -> bool:
 
 class _PodsList:
     """Pods in the order of their files: all of them, and by namespace, which is computed on first use."""
-
-    __slots__ = ("_by_namespace", "all")
 
     def __init__(self, pods: Iterable[Pods] = ()) -> None:
         self.all = [*pods]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from afflint.admission.api_resources import resource_of
 from afflint.findings.finding import NO_FILE, Finding, ObjectRef, Site
@@ -19,10 +19,8 @@ from afflint.kube.kinds import identify
 from afflint.manifests.reader import objects_in
 from afflint.policies.kyverno_matching import filters_of, may_match
 from afflint.yaml.document import map_at, maps_at, text_at, texts_at
+from afflint.yaml.documents import Document
 from afflint.yaml.object_fields import api_version_of, kind_of, name_of, namespace_of
-
-if TYPE_CHECKING:
-    from afflint.yaml.documents import Document
 
 FIELDS = frozenset(
     (

@@ -12,6 +12,7 @@ from afflint.config import CustomWorkloadSetting
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube import NEWEST, OLDEST
+from afflint.kube.kinds import NAMES
 from afflint.kube.node_labels import ZONE
 from afflint.kube.shapes import is_pod_spec
 from afflint.manifests.workload_sources import is_workload_source
@@ -23,6 +24,7 @@ from afflint.source.sources import LARGEST, Source, relative
 from afflint.yaml.document import Document, value_at_path
 from afflint.yaml.documents import to_utf8
 from afflint.yaml.object_fields import api_version_of, group_of, items_of, kind_of
+from afflint.yaml.prefilter import Triage
 
 if TYPE_CHECKING:
     from afflint.index.facts import Facts
@@ -213,9 +215,6 @@ def _template_paths(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...
 
 def _documents(facts: ReducedRun, file: FileId) -> Iterator[Document]:
     """Yield the documents of a file that can be parsed."""
-    from afflint.kube.kinds import NAMES
-    from afflint.yaml.prefilter import Triage
-
     source = facts.files.sources[file]
     try:
         data = to_utf8(source.data if source.data is not None else read_regular(source.path, LARGEST))

@@ -14,7 +14,7 @@ from afflint.controllers.launcher_pod import ARCH, DEVICES, label_family, target
 from afflint.controllers.launcher_selectors import launcher_of
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import join_words
+from afflint.findings.phrases import join_words, summarize_names
 from afflint.inventory.inventory import Inventory
 from afflint.inventory.node_classes import NodeClass
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact
@@ -95,10 +95,9 @@ def assumption_note(names: Sequence[str], expected: ExpectedLabels) -> str:
     added = list(dict.fromkeys([*map(label_family, expected.labels), *expected.devices]))
     if not names or not added:
         return ""
-    shown = join_words(names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], f"{len(names) - _MOST_NAMED} more"])
     are, they = ("is", "it gets") if len(names) == 1 else ("are", "they get")
     assumed = f"the simulation assumes that {they} {join_words(added)} as the nodes of the dump have"
-    return f"{shown} {are} declared, not in the node dump; {assumed}"
+    return f"{summarize_names(names, most=_MOST_NAMED)} {are} declared, not in the node dump; {assumed}"
 
 
 _MOST_NAMED = 3

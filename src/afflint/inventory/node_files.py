@@ -166,16 +166,12 @@ def with_kubelet_labels(nodes: Sequence[NodeFact], asked: Iterable[str]) -> list
     """
     carried = {key for node in nodes for key in node.labels}
     assumed = {key: KUBELET_LABELS[key] for key in sorted(KUBELET_LABELS.keys() & set(asked) - carried)}
-    return [_labelled(node, assumed) for node in nodes] if assumed else list(nodes)
+    return [node._replace(node=node.node._replace(labels={**node.labels, **assumed})) for node in nodes] if assumed else list(nodes)
 
 
 def refuse_object(name: str, document: Document, path: Path, error: InventoryError) -> NoReturn:
     """Raise NodeFileError for a malformed object."""
     raise _fault(document, name, path, str(error)) from None
-
-
-def _labelled(fact: NodeFact, more: dict[str, str]) -> NodeFact:
-    return fact._replace(node=fact.node._replace(labels={**fact.labels, **more}))
 
 
 def _twice(document: Document, name: str, node: NodeFact, other: str) -> NodeFileError:

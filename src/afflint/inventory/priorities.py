@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.running_pods import unready_pods
 from afflint.findings.namedtuples import NamedTuple
+from afflint.inventory.inventory import Priorities
 from afflint.scheduler.pods import PodKey
 from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.object_fields import api_version_of, kind_of, metadata_of, name_of
-
-if TYPE_CHECKING:
-    from afflint.inventory.inventory import Priorities
 
 PRIORITY_CLASS = "PriorityClass"
 _GROUP = "scheduling.k8s.io/"
@@ -87,7 +85,6 @@ def priorities_of(pod_sources: Iterable[PodSource], pods: Sequence[object], budg
     known = {each.priority for each in pod_sources if each.priority is not None}.union(priority for priority, _ in stored.values())
     if len(known) < 2:
         return None
-    from afflint.inventory.inventory import Priorities
     from afflint.scheduler.preemption import Rank
 
     return Priorities({key: Rank(*each) for key, each in stored.items()}, budgets, unready_pods(pods))

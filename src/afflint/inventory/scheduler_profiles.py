@@ -10,6 +10,8 @@ from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, quoted
 from afflint.scheduler.profile import DEFAULT_SCHEDULER, Profile, profile_of, unknown_profile
+from afflint.yaml.document import all_texts
+from afflint.yaml.placeholders import is_placeholder
 
 if TYPE_CHECKING:
     from afflint.index.scheduler_configurations import SchedulerConfiguration
@@ -44,8 +46,6 @@ NO_PROFILES = Profiles({}, {})
 def profiles_of(configurations: Iterable[SchedulerConfiguration]) -> Profiles:
     """Return the profiles that some configurations define. A profile that several define in the same way counts once."""
     from afflint.scheduler.configuration import profile_names, raw_profile, read_profile
-    from afflint.yaml.document import all_texts
-    from afflint.yaml.placeholders import is_placeholder
 
     defining: dict[str, list[SchedulerConfiguration]] = {}
     for each in configurations:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from afflint.findings.paths import Path
 from afflint.manifests.reader import objects_in
 from afflint.source.sources import Source, read_bytes
+from afflint.yaml.document import Document
 from afflint.yaml.documents import read, split, to_utf8
 from afflint.yaml.object_fields import kind_of
 from afflint.yaml.prefilter import Reading, has_kind, kinds_named
-
-if TYPE_CHECKING:
-    from afflint.yaml.document import Document
 
 
 def objects_of(source: Source, wanted: Callable[[str], bool], reading: Reading = read) -> Iterator[tuple[Document, dict[str, Any], Path]]:

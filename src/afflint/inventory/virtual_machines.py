@@ -8,6 +8,7 @@ from typing import Any
 
 from afflint.controllers.pod_source import PodSource, Reference, Virtualization
 from afflint.index.manifest_index import ManifestIndex
+from afflint.kube.common_instancetypes import instancetype, preference
 from afflint.yaml.document import map_at
 
 # How instance types and preferences are referred to; kubectl's plurals do as well: kubevirt pkg/instancetype/find, preference/find.
@@ -65,8 +66,6 @@ def _common_spec(what: str, reference: Reference) -> Mapping[str, Any] | None:
     """Return the spec of a common instance type or preference, which are cluster-scoped; None for others."""
     if _is_namespaced(what, reference):
         return None
-    from afflint.kube.common_instancetypes import instancetype, preference
-
     return instancetype(reference.name) if what == _INSTANCETYPE else preference(reference.name)
 
 

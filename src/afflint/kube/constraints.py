@@ -108,38 +108,14 @@ def _weight(weighted: Data | None) -> int | None:
 NONE = Constraints(None, None, (), (), (), (), (), (), ())
 
 
+_FIELDS = ("nodeSelector", "affinity", "topologySpreadConstraints", "tolerations")
+
+
 def constraints_of(pod_spec: Data, path: Path) -> Constraints:
-    """Return the constraints of the pod spec at ``path``."""
-    affinity = pod_spec.get("affinity")
-    selector = pod_spec.get("nodeSelector")
-    tolerations = pod_spec.get("tolerations")
-    spread = pod_spec.get("topologySpreadConstraints")
-    if not (affinity or tolerations or spread):
-        if not selector:
-            return NONE
-        return NONE._replace(node_selector=_node_selector(pod_spec, path))
-    affinity = affinity if type(affinity) is dict else {}
-    at = (*path, "affinity")
-    node_required, node_terms, node_preferred = _node_affinity(affinity, at)
-    pod_terms, pod_preferred = _pod_affinity(affinity, at)
-    spreads = tuple(items(pod_spec, "topologySpreadConstraints", path))
-    return Constraints(
-        node_selector=_node_selector(pod_spec, path),
-        node_required=node_required,
-        node_terms=node_terms,
-        node_preferred=node_preferred,
-        pod_terms=pod_terms,
-        pod_preferred=pod_preferred,
-        spreads=spreads,
-        tolerations=tuple(items(pod_spec, "tolerations", path)),
-        selectors=tuple(_selectors(pod_terms, spreads)),
-    )
-
-
-def _node_selector(pod_spec: Data, path: Path) -> ConstraintItem | None:
-    """Return the nodeSelector, or None if a patch replaces or deletes it."""
-    item = _item(pod_spec, "nodeSelector", path)
-    return item if item is None or "$patch" not in item.data else None
+    """Return the constraints of the pod spec at ``path``; NONE itself only if no field has a value, not even a malformed one."""
+    if not any(map(pod_spec.get, _FIELDS)):
+        return NONE
+    return _read([ShapedValue(field, (*path, field), pod_spec[field]) for field in _FIELDS if field in pod_spec], mixed=False)
 
 
 def items(data: Data, field: str, path: Path) -> Iterator[ConstraintItem]:
@@ -203,6 +179,12 @@ _NOT_OF_PODS = ("labelKey", "taints", "clusterTolerations", "clusterSpreadConstr
 
 def constraints_of_parts(parts: Iterable[ShapedValue]) -> Constraints:
     """Return the constraints of pods whose fields are in several places or have other names; each part has its own shape and path."""
+    found = _read(parts, mixed=True)
+    return NONE if found == NONE else found
+
+
+def _read(parts: Iterable[ShapedValue], *, mixed: bool) -> Constraints:
+    """With ``mixed``, pod terms in the list of preferred node terms are read, so that their own mistakes are reported in the same run."""
     node_selector = node_required = None
     node_terms: list[NodeTerm] = []
     node_preferred: list[ConstraintItem] = []
@@ -235,8 +217,7 @@ def constraints_of_parts(parts: Iterable[ShapedValue]) -> Constraints:
                 node_required = of_nodes[0] or node_required
                 node_terms += of_nodes[1]
                 node_preferred += of_nodes[2]
-                # Pod terms in the list of node terms: they are read, so that their own mistakes are reported in the same run.
-                for weighted in of_nodes[2]:
+                for weighted in of_nodes[2] if mixed else ():
                     term = _item(weighted.data, "podAffinityTerm", weighted.path)
                     if term:
                         pod_terms.append(PodTerm(term.path, term.data, False, weighted.data))
@@ -246,9 +227,6 @@ def constraints_of_parts(parts: Iterable[ShapedValue]) -> Constraints:
                 pod_preferred += preferred
             elif shape != "nodeAffinity":
                 _add_pod_terms(value, path, shape == "podAntiAffinity", pod_terms, pod_preferred)
-    found = (node_selector, node_required, node_terms, node_preferred, pod_terms, pod_preferred, spreads, tolerations, selectors)
-    if not any(each is not None and each != [] for each in found):
-        return NONE
     terms_found, spreads_found = tuple(pod_terms), tuple(spreads)
     return Constraints(
         node_selector,

@@ -396,7 +396,30 @@ def _template(labels: tuple[AddedLabel, ...] = (), path: Path = _SPEC_TEMPLATE, 
     return (Template(path, replicas, labels),)
 
 
-_KUBEVIRT_VERSIONS = ("v1", "v1alpha3")
+def _workload(
+    name: str,
+    spec: Type,
+    templates: tuple[Template, ...],
+    *,
+    group: str = "apps",
+    selector: str | None = "core",
+    removed: tuple[tuple[str, str], ...] = (),
+) -> Kind:
+    return Kind(name, group, ("v1",), templates, _object(name, spec), selector=selector, removed=removed)
+
+
+def _machine(
+    name: str,
+    spec: Type,
+    templates: tuple[Template, ...],
+    *,
+    group: str = "kubevirt.io",
+    versions: tuple[str, ...] = ("v1", "v1alpha3"),
+    selector: str | None = None,
+) -> Kind:
+    return Kind(name, group, versions, templates, _object(name, spec), kubevirt=True, selector=selector)
+
+
 _BEFORE_1_16 = (("extensions/v1beta1", "1.16"), ("apps/v1beta1", "1.16"), ("apps/v1beta2", "1.16"))
 
 _OLD_CONFIGURATIONS = tuple(
@@ -404,104 +427,34 @@ _OLD_CONFIGURATIONS = tuple(
 )
 
 KINDS: tuple[Kind, ...] = (
-    Kind("Pod", "", ("v1",), _template((), (), None), _object("Pod", POD_SPEC)),
+    _workload("Pod", POD_SPEC, _template((), (), None), group="", selector=None),
     Kind("PodTemplate", "", ("v1",), _template((), ("template",), None), Struct("PodTemplate", {**_HEAD, "template": POD_TEMPLATE})),
-    Kind(
-        "ReplicationController",
-        "",
-        ("v1",),
-        _template(),
-        _object("ReplicationController", _REPLICATION_CONTROLLER),
-        selector="map",
-    ),
-    Kind(
-        "Deployment",
-        "apps",
-        ("v1",),
-        _template(added_labels.DEPLOYMENT),
-        _object("Deployment", _DEPLOYMENT),
-        selector="core",
-        removed=_BEFORE_1_16,
-    ),
-    Kind(
-        "StatefulSet",
-        "apps",
-        ("v1",),
-        _template(added_labels.STATEFUL_SET),
-        _object("StatefulSet", _STATEFUL_SET),
-        selector="core",
-        removed=_BEFORE_1_16,
-    ),
-    Kind(
-        "DaemonSet",
-        "apps",
-        ("v1",),
-        _template(added_labels.DAEMON_SET, replicas=None),
-        _object("DaemonSet", _DAEMON_SET),
-        selector="core",
-        removed=_BEFORE_1_16,
-    ),
-    Kind(
-        "ReplicaSet",
-        "apps",
-        ("v1",),
-        _template(),
-        _object("ReplicaSet", _REPLICA_SET),
-        selector="core",
-        removed=_BEFORE_1_16,
-    ),
-    Kind("Job", "batch", ("v1",), _template(added_labels.JOB, replicas=("spec", "parallelism")), _object("Job", _JOB_SPEC), selector="job"),
-    Kind(
+    _workload("ReplicationController", _REPLICATION_CONTROLLER, _template(), group="", selector="map"),
+    _workload("Deployment", _DEPLOYMENT, _template(added_labels.DEPLOYMENT), removed=_BEFORE_1_16),
+    _workload("StatefulSet", _STATEFUL_SET, _template(added_labels.STATEFUL_SET), removed=_BEFORE_1_16),
+    _workload("DaemonSet", _DAEMON_SET, _template(added_labels.DAEMON_SET, replicas=None), removed=_BEFORE_1_16),
+    _workload("ReplicaSet", _REPLICA_SET, _template(), removed=_BEFORE_1_16),
+    _workload("Job", _JOB_SPEC, _template(added_labels.JOB, replicas=("spec", "parallelism")), group="batch", selector="job"),
+    _workload(
         "CronJob",
-        "batch",
-        ("v1",),
+        _CRON_JOB,
         _template(added_labels.CRON_JOB, ("spec", "jobTemplate", "spec", "template"), ("spec", "jobTemplate", "spec", "parallelism")),
-        _object("CronJob", _CRON_JOB),
+        group="batch",
         selector="job",
         removed=(("batch/v1beta1", "1.25"), ("batch/v2alpha1", "1.21")),
     ),
-    Kind(
-        "VirtualMachine",
-        "kubevirt.io",
-        _KUBEVIRT_VERSIONS,
-        _template(added_labels.VIRT_LAUNCHER, replicas=None),
-        _object("VirtualMachine", _vm_spec(_VM_TEMPLATE_METADATA, VMI_SPEC)),
-        kubevirt=True,
-    ),
-    Kind(
-        "VirtualMachineInstance",
-        "kubevirt.io",
-        _KUBEVIRT_VERSIONS,
-        _template(added_labels.VIRT_LAUNCHER, (), None),
-        _object("VirtualMachineInstance", VMI_SPEC),
-        kubevirt=True,
-    ),
-    Kind(
-        "VirtualMachineInstanceReplicaSet",
-        "kubevirt.io",
-        _KUBEVIRT_VERSIONS,
-        _template(added_labels.VIRT_LAUNCHER),
-        _object("VirtualMachineInstanceReplicaSet", _VMIRS),
-        kubevirt=True,
-        selector="kubevirt",
-    ),
-    Kind(
+    _machine("VirtualMachine", _vm_spec(_VM_TEMPLATE_METADATA, VMI_SPEC), _template(added_labels.VIRT_LAUNCHER, replicas=None)),
+    _machine("VirtualMachineInstance", VMI_SPEC, _template(added_labels.VIRT_LAUNCHER, (), None)),
+    _machine("VirtualMachineInstanceReplicaSet", _VMIRS, _template(added_labels.VIRT_LAUNCHER), selector="kubevirt"),
+    _machine(
         "VirtualMachinePool",
-        "pool.kubevirt.io",
-        ("v1beta1", "v1alpha1"),
+        _VM_POOL,
         _template(added_labels.MACHINE_POOL, ("spec", "virtualMachineTemplate", "spec", "template")),
-        _object("VirtualMachinePool", _VM_POOL),
-        kubevirt=True,
+        group="pool.kubevirt.io",
+        versions=("v1beta1", "v1alpha1"),
         selector="kubevirt",
     ),
-    Kind(
-        "VirtualMachineInstancePreset",
-        "kubevirt.io",
-        _KUBEVIRT_VERSIONS,
-        (),
-        _object("VirtualMachineInstancePreset", _VMI_PRESET),
-        kubevirt=True,
-    ),
+    _machine("VirtualMachineInstancePreset", _VMI_PRESET, ()),
     # Not workloads, but evidence for the labels that exist and the nodes that pods may use.
     Kind("Node", "", ("v1",), (), None),
     Kind("Namespace", "", ("v1",), (), None),

@@ -62,15 +62,11 @@ def key_fault(text: str) -> str:
         return f"the prefix `{prefix}` is not a DNS name (lower-case letters, digits, `-` and `.`, at most 253 characters)"
     if not name:
         return "the name after the `/` is empty"
-    return _name_fault(name)
+    return value_fault(name)
 
 
 def value_fault(text: str) -> str:
-    """Return why ``text`` is not a valid label value; call it only for invalid values."""
-    return _name_fault(text)
-
-
-def _name_fault(text: str) -> str:
+    """Return why ``text`` is not a valid label value, or no name in a label key; call it only for invalid ones."""
     odd = _ODD_CHARACTER.search(text)
     if odd:
         return f"it contains {_CHARACTER_NAMES.get(odd[0], f'`{odd[0]}`')}; only letters, digits, `-`, `_` and `.` are allowed"

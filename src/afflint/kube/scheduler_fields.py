@@ -24,7 +24,6 @@ class ConfigurationType(Type):
     ``node_affinity`` and ``spread`` are the types of ``addedAffinity`` and ``defaultConstraints``. The others are created on first use.
     """
 
-    __slots__ = ("_node_affinity", "_root", "_spread")
     expected = "an object"
 
     def __init__(self, node_affinity: Type, spread: Type) -> None:
@@ -44,8 +43,6 @@ class ConfigurationType(Type):
 
 class _PluginConfig(Struct):
     """The arguments of a plugin, whose fields depend on its name; those of other plugins are not checked."""
-
-    __slots__ = ("_arguments",)
 
     def __init__(self, arguments: dict[str, Type]) -> None:
         super().__init__("plugin configuration", {"name": TEXT, "args": ANYTHING})

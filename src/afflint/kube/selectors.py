@@ -61,7 +61,6 @@ Parsed = Selector | Malformed | None
 """A parsed selector; ``None`` is an absent selector or a node selector term without requirements. Both match nothing."""
 
 EVERYTHING = Selector()
-NOTHING = AnyOf()
 
 
 def parse_int64(text: str) -> int | None:

@@ -35,7 +35,6 @@ _COLLECTIONS = ("an object", "a map", "a list")
 class Type:
     """Any value: the type of fields that do not affect placement."""
 
-    __slots__ = ()
     expected = "any value"
 
     def fits(self, _value: Any) -> bool:
@@ -48,7 +47,6 @@ class Type:
 
 
 class TextType(Type):
-    __slots__ = ()
     expected = "a string"
 
     def fits(self, value: Any) -> bool:
@@ -57,8 +55,6 @@ class TextType(Type):
 
 class OneOf(Type):
     """One of a few words, which the schema of a custom resource lists; the empty text is absent."""
-
-    __slots__ = ("expected", "words")
 
     def __init__(self, *words: str) -> None:
         self.words = frozenset(words)
@@ -71,7 +67,6 @@ class OneOf(Type):
 class LabelKey(Type):
     """The key of a label."""
 
-    __slots__ = ()
     expected = "the key of a label"
 
     def fits(self, value: Any) -> bool:
@@ -79,7 +74,6 @@ class LabelKey(Type):
 
 
 class Flag(Type):
-    __slots__ = ()
     expected = "true or false"
 
     def fits(self, value: Any) -> bool:
@@ -88,8 +82,6 @@ class Flag(Type):
 
 class Integer(Type):
     """An integer from ``least`` to ``most`` in any notation: ``1e1`` and ``3.0`` are integers too."""
-
-    __slots__ = ("expected", "least", "most")
 
     def __init__(self, least: int, most: int, expected: str) -> None:
         self.least = least
@@ -104,8 +96,6 @@ class Integer(Type):
 
 class Collection(Type):
     """A collection of ``item``. Null elements are allowed unless ``nulls`` is false."""
-
-    __slots__ = ("item", "nulls")
 
     def __init__(self, item: Type, *, nulls: bool = True) -> None:
         self.item = item
@@ -122,7 +112,6 @@ class Collection(Type):
 class MapOf(Collection):
     """A map from any string to ``item``. A null value counts as the empty one unless ``nulls`` is false."""
 
-    __slots__ = ()
     expected = "a map"
 
     def fits(self, value: Any) -> bool:
@@ -143,7 +132,6 @@ class MapOf(Collection):
 class ListOf(Collection):
     """A list of ``item``. Core kinds read a null element as the empty one; KubeVirt's schemas do not (``nulls``)."""
 
-    __slots__ = ()
     expected = "a list"
 
     def fits(self, value: Any) -> bool:
@@ -165,8 +153,6 @@ class ListOf(Collection):
 class PrunedMap(MapOf):
     """A map in a custom resource. The API server drops its entries with a null value before validation."""
 
-    __slots__ = ()
-
 
 class Struct(Type):
     """An object with known fields; null counts as absent unless ``nulls`` is false.
@@ -174,7 +160,6 @@ class Struct(Type):
     ``lenient``: unknown fields are dropped without an error, as in some schemas of KubeVirt.
     """
 
-    __slots__ = ("fields", "lenient", "name", "nulls")
     expected = "an object"
 
     def __init__(self, name: str, fields: Mapping[str, Type], *, lenient: bool = False, nulls: bool = True) -> None:
@@ -213,7 +198,6 @@ class Struct(Type):
 class Guarded(Type):
     """An object with any fields: the types of some are known, and placement fields at this level are misplaced."""
 
-    __slots__ = ("fields", "name", "wrong")
     expected = "an object"
 
     def __init__(self, name: str, wrong: frozenset[str], fields: Mapping[str, Type] | None = None) -> None:

@@ -20,7 +20,6 @@ NAME = "domain"
 class Domain(Type):
     """The type of the domain. Values that are not objects fit: only unknown fields are reported."""
 
-    __slots__ = ()
     expected = "an object"
 
     def fits(self, value: Any) -> bool:

@@ -15,7 +15,6 @@ from afflint.lsp.indexer.map_cache import EditorBuffer
 from afflint.lsp.text import EditorText, Place
 from afflint.pipeline.fixing import apply_fixes
 from afflint.pipeline.map_step import DocumentCache
-from afflint.pipeline.suppressions import Suppression
 from afflint.source.sources import Source
 
 QUICK_FIX = "quickfix"
@@ -123,7 +122,7 @@ class Actions:
             if (
                 result.broken == before.broken
                 and invalid[0] == invalid[1]
-                and any(_covers(each, finding.rule, place) for each in result.suppressions)
+                and any(finding.rule in each.rules and each.covers(place) for each in result.suppressions)
             ):
                 change = {
                     "range": {"start": document.text.to_lsp((line, start)), "end": document.text.to_lsp((line, end))},
@@ -200,10 +199,6 @@ def _comments(text: EditorText, finding: Finding) -> Iterator[tuple[int, int, in
     begin = 1 if line == 0 and text.has_bom else 0
     yield line, begin, begin, f"{indent.lstrip(chr(0xFEFF))}{comment}{text.line_break}", 1
     yield line, len(written), len(written), f"  {comment}", 0
-
-
-def _covers(suppression: Suppression, rule: str, place: tuple[int, int]) -> bool:
-    return rule in suppression.rules and suppression.start <= place < suppression.end
 
 
 def _is_wanted(kind: str, only: Iterable[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from afflint.checks.registry import rules
 from afflint.config import ConfigProblem
 from afflint.findings.finding import FileId, Finding
 from afflint.findings.repetitions import without_repetitions
@@ -85,6 +86,4 @@ def too_large_diagnostic() -> dict[str, Any]:
 
 def page_uri(rule: str) -> str:
     """Return the URI of the page of a built-in rule."""
-    from afflint.checks.registry import rules
-
     return to_uri(rules()[rule].path)

@@ -13,7 +13,9 @@ from afflint.lsp.indexer.protocol import FIRST_PATH, DocumentFindings
 from afflint.lsp.project import Project, ProjectState
 from afflint.lsp.rendered import RenderedDocument
 from afflint.lsp.text import EditorText, Shift, shifted
+from afflint.lsp.uris import to_uri
 from afflint.pipeline.map_step import DocumentCache, FileResult
+from afflint.source.files import read_regular
 from afflint.source.sources import Identities, Source, is_in_chart, relative
 from afflint.yaml import documents
 
@@ -152,8 +154,6 @@ class DocumentTexts:
 
     def read(self, path: str) -> EditorText:
         """Return the text of a file; an empty text if the file cannot be read."""
-        from afflint.source.files import read_regular
-
         if path in self._opened:
             return self._opened[path].text
         try:
@@ -164,8 +164,6 @@ class DocumentTexts:
 
     def uri(self, path: str) -> str:
         """Return the URI of a file, as the editor writes it if the file is open."""
-        from afflint.lsp.uris import to_uri
-
         return self._opened[path].uri if path in self._opened else to_uri(path)
 
 

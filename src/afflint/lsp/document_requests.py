@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from afflint.checks.registry import rules
 from afflint.findings.finding import Finding, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp import transport
@@ -63,8 +64,6 @@ class DocumentRequests:
         return {"contents": contents} | ({"range": document.text.range_of(span)} if span is not None else {})
 
     def _links(self, params: Any) -> Any:
-        from afflint.checks.registry import rules
-
         document = self.document(params)
         if document is None:
             return []
@@ -190,8 +189,6 @@ def _links_in(text: EditorText, known: Iterable[str]) -> Iterator[tuple[Span, st
 
 
 def _finding_text(finding: Finding) -> str:
-    from afflint.checks.registry import rules
-
     if finding.category == "policy":
         return f"{finding.severity}: {finding.message}\n\n{finding.help}\n\n(policy {finding.rule})"
     page = rules()[finding.rule].page().split("\n", 1)[1].partition("\n## Examples")[0].strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from afflint import config as configuration
+from afflint.checks.registry import CATEGORIES, rules
 from afflint.config import Config, ConfigError, ConfigProblem
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.map_step import MapSettings
@@ -76,8 +77,6 @@ class ConfiguredFolder:
         return path and os.path.abspath(path)
 
     def _read(self) -> FolderSession:
-        from afflint.checks.registry import CATEGORIES, rules
-
         path = self._file()
         config = configuration.default()._replace(root=self._folder)
         problems: tuple[ConfigProblem, ...] = ()

@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from afflint.config.trust import renderers
 from afflint.findings.finding import NO_FILE, FileId, Finding, Found
 from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp.folder_config import CommandLineConfig, ConfiguredFolder, FolderSession
 from afflint.lsp.indexer.map_cache import EditorBuffer
 from afflint.lsp.indexer.protocol import DocumentFindings, RunFindings
 from afflint.lsp.rendered import RenderedFolder
+from afflint.pipeline.baseline import Baseline, apply
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, MapSettings, fix_checker
 from afflint.pipeline.mapping import result_of
@@ -68,8 +70,6 @@ class Project:
     @property
     def is_rendered(self) -> bool:
         """Whether the configuration renders the folder, as `afflint check` there would."""
-        from afflint.config.trust import renderers
-
         return self.all_files and bool(renderers(self.setup.config))
 
     def reread(self) -> None:
@@ -143,8 +143,6 @@ class Project:
         remaining = self._suppression_filter(names, self.state.kustomizations, known.mutating).remaining(file, source, result, across)[0]
         if self.state.baseline is None:
             return remaining
-        from afflint.pipeline.baseline import Baseline, apply
-
         return apply(remaining, Baseline(Counter({each.entry: each.times for each in known.old}), self.state.baseline)).new
 
     def _suppression_filter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -153,7 +154,6 @@ class Publication:
 
 def _report(items: list[dict[str, Any]], before: Any) -> dict[str, Any]:
     """Return a report of the pull model: "unchanged" if the items are those of the previous report."""
-    import json
     from zlib import crc32
 
     number = f"{crc32(json.dumps(items, sort_keys=True).encode()):08x}"

@@ -46,16 +46,17 @@ class EditorText:
     """A text in lines. ``encoding`` is the unit in which the editor counts columns."""
 
     def __init__(self, text: str, encoding: str) -> None:
-        self._lines = _LINES.findall(text)
+        self.raw_lines = _LINES.findall(text)
+        """The lines with their line breaks."""
         self._encoding = encoding
 
     def __str__(self) -> str:
-        return "".join(self._lines)
+        return "".join(self.raw_lines)
 
     @property
     def size(self) -> int:
         """The number of characters."""
-        return sum(map(len, self._lines))
+        return sum(map(len, self.raw_lines))
 
     @property
     def bytes(self) -> bytes:
@@ -63,28 +64,23 @@ class EditorText:
         return str(self).encode("utf-8", "surrogatepass")
 
     @property
-    def raw_lines(self) -> list[str]:
-        """The lines with their line breaks."""
-        return self._lines
-
-    @property
     def has_bom(self) -> bool:
         """Whether the text begins with a byte order mark, as a file may."""
-        return bool(self._lines) and self._lines[0].startswith(_BOM)
+        return bool(self.raw_lines) and self.raw_lines[0].startswith(_BOM)
 
     def line(self, number: int) -> str:
         """Return a line without its line break; an empty one after the end of the text."""
-        return self._lines[number].rstrip("\r\n") if 0 <= number < len(self._lines) else ""
+        return self.raw_lines[number].rstrip("\r\n") if 0 <= number < len(self.raw_lines) else ""
 
     @property
     def line_count(self) -> int:
         """The number of lines that an editor shows: one more if the last line ends with a line break."""
-        return len(self._lines) + (not self._lines or self._lines[-1][-1:] in ("\r", "\n"))
+        return len(self.raw_lines) + (not self.raw_lines or self.raw_lines[-1][-1:] in ("\r", "\n"))
 
     @property
     def line_break(self) -> str:
         """The line break of the first line."""
-        first = self._lines[0] if self._lines else ""
+        first = self.raw_lines[0] if self.raw_lines else ""
         return first[len(first.rstrip("\r\n")) :] or "\n"
 
     # From the editor.
@@ -104,13 +100,13 @@ class EditorText:
         first, last = start[0], end[0] + 1
         new = self._raw(start[0])[: start[1]] + text + self._raw(end[0])[end[1] :]
         # A carriage return and a line feed become one line break if the change brings them together.
-        if not start[1] and first and self._lines[first - 1].endswith("\r"):
+        if not start[1] and first and self.raw_lines[first - 1].endswith("\r"):
             first -= 1
-            new = self._lines[first] + new
+            new = self.raw_lines[first] + new
         if new.endswith("\r") and self._raw(last).startswith("\n"):
             new += self._raw(last)
             last += 1
-        self._lines[first:last] = _LINES.findall(new)
+        self.raw_lines[first:last] = _LINES.findall(new)
         inserted = _LINES.findall(text)
         if not inserted:
             return Shift(start, end, start)
@@ -119,7 +115,7 @@ class EditorText:
         return Shift(start, end, (start[0] + breaks, column + (start[1] if not breaks else 0)))
 
     def _raw(self, number: int) -> str:
-        return self._lines[number] if number < len(self._lines) else ""
+        return self.raw_lines[number] if number < len(self.raw_lines) else ""
 
     def change(self, changes: Iterable[Any]) -> list[Shift] | None:
         """Apply the changes of a notification in order.
@@ -132,7 +128,7 @@ class EditorText:
             if type(text) is not str:
                 raise ValueError("`text` of a change must be a string")
             if each.get("range") is None:
-                self._lines = _LINES.findall(text)
+                self.raw_lines = _LINES.findall(text)
                 shifts = None
             else:
                 shift = self.replace(self.from_lsp(each["range"]["start"]), self.from_lsp(each["range"]["end"]), text)

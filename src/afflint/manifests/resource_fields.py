@@ -70,8 +70,6 @@ _REMOVED = frozenset(("clusterName", "initializers"))
 class _Map:
     """What is known about a map of a kind: the shapes of its placement fields, the maps below it, and its fields from a definition."""
 
-    __slots__ = ("is_pod_spec", "keeps", "names", "shapes", "steps", "type_")
-
     def __init__(self) -> None:
         self.steps: dict[str, _Map] = {}
         self.shapes: dict[str, str] = {}

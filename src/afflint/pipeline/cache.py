@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from hashlib import blake2b
 from sqlite3 import Connection, DatabaseError, Error, OperationalError, connect
+from time import time
 
 from afflint import __version__
 from afflint.findings.codec import PlainError
@@ -198,8 +199,6 @@ def _number(connection: Connection, pragma: str) -> int:
 
 
 def _today() -> int:
-    from time import time
-
     return int(time()) // _DAY
 
 

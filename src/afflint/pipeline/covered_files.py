@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from afflint.checks.registry import BoundRule
 from afflint.findings.finding import Finding, Found
 from afflint.pipeline.files import Files
 from afflint.rendered.chart_findings import PlacedFinding
@@ -13,9 +13,6 @@ from afflint.rendering.helm import Chart
 from afflint.rendering.source_documents import SourcePlace
 from afflint.source.kustomizations import NAMES
 from afflint.source.sources import Source
-
-if TYPE_CHECKING:
-    from afflint.checks.registry import BoundRule
 
 
 def found_beside_output(

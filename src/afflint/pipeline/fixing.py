@@ -285,7 +285,7 @@ class _TrialFix:
         self.refused: list[Finding] = []
         self._data, self._matches, self._line = data, matches, line
         self._written = written
-        self._starts = _line_starts(written.text)
+        self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", written.text))]
         self._pieces = [(raw_bytes, line + below) for raw_bytes, below, _ in split(written.text.encode())]
         self._lines = [line for _, line in self._pieces]
         self._documents: dict[int, Document] = {}
@@ -441,7 +441,3 @@ def _is_rejection(match: Found) -> bool:
 
 def _is_error(match: Found) -> bool:
     return (match.severity or rules()[match.rule].severity) == "error"
-
-
-def _line_starts(text: str) -> list[int]:
-    return [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", text))]

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from afflint.checks.kustomizations import KustomizationOfRun
 from afflint.checks.match import located
+from afflint.checks.registry import BoundRule
 from afflint.findings.finding import FileId, Found
 from afflint.inventory.kustomized_objects import ReadFile, first_kustomization, may_rename, only_document
 from afflint.manifests.manifest import reference
 from afflint.pipeline.files import Files
+from afflint.pipeline.map_step import FileResult
 from afflint.source.kustomizations import LARGEST, NAMES
 from afflint.source.sources import read_bytes
 from afflint.yaml.document import Document, map_at, text_at
 from afflint.yaml.documents import read, split, to_utf8
 from afflint.yaml.object_fields import kind_of
-
-if TYPE_CHECKING:
-    from afflint.checks.registry import BoundRule
-    from afflint.pipeline.map_step import FileResult
 
 
 def found_in_kustomizations(

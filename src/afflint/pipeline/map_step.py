@@ -26,6 +26,7 @@ from afflint.yaml import documents, prefilter, terraform
 from afflint.yaml.document import Duplicate, map_at, value_at_path
 from afflint.yaml.documents import Document
 from afflint.yaml.object_fields import api_version_of, items_of, kind_of
+from afflint.yaml.placeholders import is_block
 
 if TYPE_CHECKING:
     from afflint.charts.values import PatchedPart
@@ -238,10 +239,8 @@ class Checker:
 
     def _template(self, data: bytes) -> FileResult:
         """Return what is found in the literal text of a template; it gives no facts, because anything may be missing in it."""
-        from afflint.kube.shapes import mentions_placement
-
         text = None
-        if mentions_placement(data):
+        if _mentions_placement(data):
             from afflint.checks.templates import has_constraints
             from afflint.yaml.template_text import template_text
 
@@ -250,7 +249,7 @@ class Checker:
             return FileResult(templated=True)
         results = list(self._named_templates(data))
         literal = bool(results)
-        for document in text.documents(mentions_placement):
+        for document in text.documents(_mentions_placement):
             manifests = self.manifests(document)
             matches = self._matches(manifests, text, fixing=False)
             results.append(_DocumentResult(document.index, tuple(matches), suppressions=self._suppressions(document, manifests)[1]))
@@ -312,7 +311,7 @@ class Checker:
 
     def _unverified(self, document: Document) -> "_DocumentResult":
         if document.problem is not None:
-            unreadable = tuple(self._unreadable(document.index, document.problem))
+            unreadable = tuple(self._own("unreadable-manifest", document.index, document.problem.span, document.problem.message))
             return _DocumentResult(document.index, unreadable, is_broken=True, is_template=_is_template(document, document.problem))
         found: list[Found] = []
         manifests = self.manifests(document)
@@ -410,11 +409,10 @@ class Checker:
     def _values(self, name: str, data: bytes) -> "tuple[list[_DocumentResult], bool]":
         """Return the results of the values with constraints in a file, and whether it has others, which may not be values."""
         from afflint.charts.values import are_values, constraints_in_values
-        from afflint.kube.shapes import mentions_placement
 
         named = prefilter.is_values_file(name) or prefilter.holds_values(data)
         excluded = prefilter.in_template_folder(name) if named else role_in(name) == TEST_DATA
-        if excluded or not mentions_placement(data):
+        if excluded or not _mentions_placement(data):
             return [], False
 
         def unverified(checker: Checker, document: Document) -> _DocumentResult:
@@ -506,9 +504,6 @@ class Checker:
                 faults, suppressions = self._suppressions(document, ())
                 yield _DocumentResult(document.index, faults, suppressions=suppressions, counts=False)
 
-    def _unreadable(self, document: int, problem: documents.Problem) -> Iterator[Found]:
-        return self._own("unreadable-manifest", document, problem.span, problem.message)
-
     def _text_behind(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
         from afflint.yaml.diagnostics import text_behind
 
@@ -588,8 +583,6 @@ def _about_duplicate(duplicate: Duplicate) -> tuple[str, str]:
 
 def _is_template(document: Document, problem: documents.Problem) -> bool:
     """Return whether a document cannot be read because of a line that a tool replaces."""
-    from afflint.yaml.placeholders import is_block
-
     number = problem.span.line - document.line - 1
     lines = document.text().splitlines()
     return 0 <= number < len(lines) and is_block(lines[number])
@@ -644,33 +637,34 @@ def _inside(found: Found, path: Path, match: Match) -> Found:
     return found._replace(field=field_of(field), item=found.item and f"{field_of(path)}.{found.item}")
 
 
+def _mentions_placement(text: bytes) -> bool:
+    from afflint.kube.shapes import mentions_placement
+
+    return mentions_placement(text)
+
+
 def _holds_manifests(text: bytes) -> bool:
     """Return whether a document may contain manifests with constraints or pods as text, see ``kube.manifest_texts``."""
     if b": |" not in text or b" apiVersion:" not in text:
         return False
     if _SCHEDULER_CONFIGURATION in text:
         return True
-    from afflint.kube.shapes import mentions_placement
-
-    return b"containers:" in text or mentions_placement(text)
+    return b"containers:" in text or _mentions_placement(text)
 
 
 def _may_matter(name: bytes, piece: bytes) -> bool:
     """Return whether a document of a kind that afflint does not know by name may be a custom resource that creates pods."""
     if name in WITHOUT_PODS:
         if name == b"Kustomization" and any(each in piece for each in (b"valuesInline", *_TEXT_OF_PATCHES)):
-            from afflint.kube.shapes import mentions_placement
-
-            return mentions_placement(piece)
+            return _mentions_placement(piece)
         if name not in _OF_TEXTS:
             return False
         return b"-monitoring-config" in piece or _SCHEDULER_CONFIGURATION in piece or _holds_values_file(piece) or _holds_manifests(piece)
-    from afflint.kube.shapes import mentions_placement
     from afflint.manifests.catalogue import groups_without_words
 
     if any(word in piece for word in _MISSPELT_METADATA):
         return True
-    return mentions_placement(piece) or any(group in piece for group in groups_without_words(name))
+    return _mentions_placement(piece) or any(group in piece for group in groups_without_words(name))
 
 
 _MISSPELT_METADATA = (b"\n  label:", b"\n  annotation:")
@@ -684,9 +678,7 @@ def _holds_values_file(piece: bytes) -> bool:
     """Return whether a ConfigMap or a Secret may contain a values file of a chart with constraints, see ``charts.values``."""
     if b"values" not in piece or not (b".yaml: |" in piece or b".yml: |" in piece):
         return False
-    from afflint.kube.shapes import mentions_placement
-
-    return mentions_placement(piece)
+    return _mentions_placement(piece)
 
 
 def fix_checker(settings: MapSettings) -> Checker:

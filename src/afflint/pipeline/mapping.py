@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, MapSettings
 from afflint.source.sources import Source, read_bytes
-from afflint.workers import PerProcess, Workers
+from afflint.workers import ClusterError, PerProcess, Workers
 from afflint.yaml.documents import read
 from afflint.yaml.prefilter import Reading
 
@@ -66,7 +66,7 @@ def map_files(
         unknown = [(source, None) for source in sources]
         return (each.result for each in _on_cluster(unknown, settings, workers, progress, None))
     if workers.jobs > 1 and len(sources) >= _WORTH_PROCESSES:
-        return _in_processes(partial(map_here, settings), list(sources), workers, progress, map_here(settings, texts))
+        return _in_chunks(partial(map_here, settings), _chunks(list(sources)), workers, progress, map_here(settings, texts))
     return _here(map_here(settings, texts, reading), sources, progress)
 
 
@@ -82,16 +82,8 @@ def _here(map_one: Callable[[Item], Result], items: Iterable[Item], progress: Pr
             progress(done)
 
 
-def _in_processes(
-    make: Callable[[], Callable[[Item], Result]],
-    items: Sequence[Item],
-    workers: Workers,
-    progress: Progress | None,
-    own: Callable[[Item], Result],
-) -> Iterator[Result]:
-    """Map in several processes, including this one. Each other process calls ``make`` for its function; this one uses ``own``."""
-    chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
-    return _in_chunks(make, chunks, workers, progress, own)
+def _chunks(items: Sequence[Item]) -> list[Sequence[Item]]:
+    return [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
 
 
 def _in_chunks(
@@ -101,6 +93,7 @@ def _in_chunks(
     progress: Progress | None,
     own: Callable[[Item], Result],
 ) -> Iterator[Result]:
+    """Map in several processes, including this one. Each other process calls ``make`` for its function; this one uses ``own``."""
     done = 0
     for results in workers.map(partial(_map_chunk, PerProcess(make)), chunks, lambda chunk: list(map(own, chunk))):
         yield from results
@@ -190,7 +183,7 @@ def _through_cache(
         worth = _WORTH_PROCESSES_KNOWN if sum(each.found for each in known) > len(known) // 2 else _WORTH_PROCESSES
         rest = items[_SAMPLE:]
         if workers.jobs > 1 and len(rest) >= worth:
-            known += _in_processes(partial(_make_cached_mapper, settings, folder), rest, workers, progress, map_one)
+            known += _in_chunks(partial(_make_cached_mapper, settings, folder), _chunks(rest), workers, progress, map_one)
         else:
             known += _here(map_one, rest, progress)
     cache.keep([each.entry for each in known if each.entry is not None])
@@ -301,8 +294,6 @@ def _readable(mapped: _MappedFile, source: Source, settings: MapSettings, *, sha
         return mapped
     here = map_here(settings)(source)
     if shared and not here.unread:
-        from afflint.workers import ClusterError
-
         reason = f"a Dask worker cannot read {source.name!r}"
         raise ClusterError(f"{reason}: ?paths=shared requires that the workers see the files under the same paths as this machine")
     return _MappedFile(here)

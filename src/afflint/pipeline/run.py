@@ -22,7 +22,7 @@ from afflint.pipeline.unrendered import coverage_of
 from afflint.report import Summary
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import CHART, Source, read_bytes, relative
-from afflint.yaml.documents import read
+from afflint.yaml.documents import read, to_utf8
 from afflint.yaml.prefilter import Reading
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ class Outcome(NamedTuple):
 
     def text(self, file: FileId) -> str | None:
         """Return the current text of a file, in which spans count lines and columns; None if it cannot be read."""
-        from afflint.yaml.documents import to_utf8
-
         if not 0 <= file < len(self.sources):
             return None
         try:

@@ -1,8 +1,12 @@
 """The step that leaves out findings: those that a kustomization, the configuration or a suppression silences."""
 
-from collections.abc import Iterable, Iterator
+from __future__ import annotations
+
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from afflint.checks.registry import CATEGORIES, rules
+from afflint.config import covers
 from afflint.findings.finding import SEVERITIES, FileId, Finding, Found, ObjectRef
 from afflint.index.facts import Pods
 from afflint.pipeline.map_step import FileResult
@@ -14,7 +18,6 @@ from afflint.yaml.documents import to_utf8
 from afflint.yaml.prefilter import is_values_file
 
 if TYPE_CHECKING:
-    from afflint.index.manifest_index import ManifestIndex
     from afflint.pipeline.options import Options
     from afflint.pipeline.suppressions import Suppression
 
@@ -25,27 +28,17 @@ class SuppressionFilter:
     It is created for one run and keeps what it has read of kustomizations.
     """
 
-    def __init__(self, reduction: Reduction, options: "Options", kustomizations: Kustomizations) -> None:
-        self._reduction = reduction
+    def __init__(self, reduction: Reduction, options: Options, kustomizations: Kustomizations) -> None:
+        self.reduction = reduction
         self._options = options
         self.kustomizations = kustomizations
-
-    def everything(self, file: FileId, found: Iterable[Found]) -> list[Finding]:
-        """Return all findings of a file."""
-        return self._reduction.findings(file, found)
-
-    def subjects(self, manifest_index: "ManifestIndex") -> Iterator[tuple[str, Pods]]:
-        """Yield the workloads that each policy applies to, with the name of the policy."""
-        return self._reduction.subjects(manifest_index)
 
     def remaining(self, file: FileId, source: Source, result: FileResult, across: Iterable[Found] = ()) -> tuple[list[Finding], int]:
         """Return the findings of a file that remain, with those ``across`` manifests, and how many its suppressions silence."""
         found = (*result.found, *across)
         if not found and not result.suppressions:  # As in nearly all files.
             return [], 0
-        from afflint.config import covers
-
-        findings = self._reduction.findings(file, found)
+        findings = self.reduction.findings(file, found)
         remaining = as_read(_without_excused(findings, source, result.facts.pods, self.kustomizations), source, self.kustomizations)
         if self._options.ignored_in is not None and remaining:
             names = self._options.ignored_in(source.name)
@@ -55,13 +48,11 @@ class SuppressionFilter:
         # A suppression in a template, or in the values of a chart, may be for the rendered manifests.
         idle = not (result.templated or result.values or is_values_file(source.known_as))
         patching, mandatory = may_patch(source, result), self._options.mandatory
-        kept, silenced = self._reduction.silence(file, result.suppressions, remaining, idle=idle, patching=patching, mandatory=mandatory)
+        kept, silenced = self.reduction.silence(file, result.suppressions, remaining, idle=idle, patching=patching, mandatory=mandatory)
         return _each_once(kept), silenced
 
     def remaining_in_source(self, findings: list[Finding], source: Source) -> tuple[list[Finding], int]:
         """Return the findings in the source of rendered output that remain, and how many its comments silence."""
-        from afflint.config import covers
-
         if self._options.ignored_in is not None:
             names = self._options.ignored_in(source.name)
             findings = [each for each in findings if not covers(names, each.rule, each.category)]
@@ -87,9 +78,8 @@ def _each_once(findings: list[Finding]) -> list[Finding]:
     return [*{(each.rule, each.document, each.span, each.message): each for each in reversed(findings)}.values()][::-1]
 
 
-def _comments_in(source: Source) -> "list[Suppression]":
+def _comments_in(source: Source) -> list[Suppression]:
     """Return the suppressions in the comments of a file, which need not be a manifest. Annotations are in the rendered output, too."""
-    from afflint.checks.registry import CATEGORIES, rules
     from afflint.pipeline.suppressions import Suppression, suppressions_in
     from afflint.rendering.source_documents import documents_of
 

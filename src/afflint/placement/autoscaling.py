@@ -14,7 +14,9 @@ from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.inventory import Inventory
 from afflint.inventory.node_classes import NodeClass
-from afflint.kube.node_labels import ZONE
+from afflint.kube.constraints import constraints_of
+from afflint.kube.node_labels import DEPRECATED, ZONE
+from afflint.manifests.label_places import node_choices, topology_keys
 from afflint.placement.schedule import PlacedWorkload, Schedule, build_schedule
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod, parsed_terms
@@ -183,10 +185,6 @@ def _repels_itself(pod: Pod) -> bool:
 
 def _keys_asked(pod_source: PodSource) -> Iterator[str]:
     """Yield the topology keys of the constraints of a workload, and the deprecated labels by which it selects nodes."""
-    from afflint.kube.constraints import constraints_of
-    from afflint.kube.node_labels import DEPRECATED
-    from afflint.manifests.label_places import node_choices, topology_keys
-
     constraints = constraints_of(dict(pod_source.pod), ())
     yield from (place.key for place in topology_keys(constraints))
     yield from (place.key for place in node_choices(constraints) if place.key in DEPRECATED)

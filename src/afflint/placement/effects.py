@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from afflint.placement.cluster_state import RETRY, ClusterState
 from afflint.placement.plan import Action, ClusterEvent, DisruptionEffect, Outcome, Preempted, ReplicaMove
-from afflint.placement.rejections import running_pod_index
+from afflint.placement.rejections import RunningPodIndex
 from afflint.placement.schedule import PlacedWorkload
 from afflint.scheduler.pods import PodKey
 
@@ -42,7 +42,7 @@ def effect(state: ClusterState, what: str, nodes: Sequence[str], action: Action)
 def _moves(state: ClusterState) -> list[ReplicaMove]:
     """Return what happens to each displaced replica, in the order of the workloads."""
     index = state.schedule_index
-    running_pods = running_pod_index(state.cluster) if state.pending else None
+    running_pods = RunningPodIndex(state.cluster) if state.pending else None
     waits = index.waits(state.cluster, state.placed)
     moves = []
     displaced = state.recreated.keys() | state.ended.keys() | state.migrated.keys()

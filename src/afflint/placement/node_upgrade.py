@@ -16,16 +16,7 @@ from afflint.placement.cluster_state import ClusterState
 from afflint.placement.draining import Drain
 from afflint.placement.effects import effect
 from afflint.placement.evictions import Evictions
-from afflint.placement.plan import (
-    Application,
-    Blocked,
-    DomainChange,
-    Outage,
-    PoolUpgrade,
-    ReplicaMove,
-    UpgradedReplica,
-    UpgradeEffect,
-)
+from afflint.placement.plan import Application, Blocked, DomainChange, Outage, PoolUpgrade, ReplicaMove, UpgradedReplica, UpgradeEffect
 from afflint.placement.upgrade_pools import UpgradePool, capacity_words, unavailable_before
 from afflint.scheduler.nodes import Node
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -17,8 +18,9 @@ from afflint.kube.node_labels import ZONE
 from afflint.kube.selectors import describe
 from afflint.kube.taints import Taint
 from afflint.placement.applications import applications, with_applications
+from afflint.placement.autoscaling import scale_pools
 from afflint.placement.effects import preempted_pods
-from afflint.placement.evictions import Evictions
+from afflint.placement.evictions import Evictions, migration_target
 from afflint.placement.failures import SHORT_KEYS, UnknownLossError, label_key, no_such_label
 from afflint.placement.plan import (
     Application,
@@ -29,22 +31,30 @@ from afflint.placement.plan import (
     PoolRow,
     Preempted,
     RolloutEffect,
+    SharedNode,
     Stage,
     UpgradeEffect,
+    Violation,
     WorkloadPlan,
     unevaluated_words,
 )
 from afflint.placement.plan_notes import inventory_notes, pool_notes, resource_notes
+from afflint.placement.rejections import Rejections
 from afflint.placement.restarts import preferred_restarts
 from afflint.placement.scenarios import Scenarios, combinations, stages
-from afflint.placement.schedule import Schedule, build_schedule
+from afflint.placement.schedule import PlacedWorkload, Schedule, build_schedule, schedule_pods
 from afflint.placement.schedule_index import ScheduleIndex
-from afflint.placement.shared_nodes import with_shared_nodes
-from afflint.placement.violations import violations
 from afflint.placement.workload_plans import WorkloadPlans
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
+from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import PodKey
+from afflint.scheduler.pods import Pod, PodKey, parsed_terms
+from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 from afflint.workers import PerProcess, Workers
+
+if TYPE_CHECKING:
+    from afflint.placement.preemption import PreemptionRules
 
 if TYPE_CHECKING:
     from afflint.placement.descheduler_policy import DeschedulerPolicy
@@ -149,8 +159,6 @@ def _grown(inventory: Inventory, pod_sources: Sequence[PodSource], classes: Sequ
     """Return the inventory with the nodes that pools create for Pending pods, and the title of the pool of each of these nodes."""
     if not classes:
         return inventory, {}
-    from afflint.placement.autoscaling import scale_pools
-
     inventory, made = scale_pools(inventory, pod_sources, classes)
     return inventory, {node: classes[number].title for node, number in made.items()}
 
@@ -288,3 +296,150 @@ def _pool_row(pool: NodeClass, nodes: int, name_of: Callable[[FileId], str]) -> 
     return PoolRow(
         pool.name, pool.title, declared.cluster, pool.least, pool.count, nodes, _shown(pool.taints), labels, name_of(declared.site.file)
     )
+
+
+# Running pods on nodes where the scheduler would not put them now, and what would bring them to other nodes.
+# Rules count when a pod is scheduled. A label, a taint or a rule that changes later leaves running pods where they are.
+
+
+# The strategies of the descheduler (sigs.k8s.io/descheduler, pkg/framework/plugins) by the rule that a pod violates.
+_STRATEGIES = {
+    NODE_AFFINITY: "RemovePodsViolatingNodeAffinity",
+    TAINT_TOLERATION: "RemovePodsViolatingNodeTaints",
+    POD_TOPOLOGY_SPREAD: "RemovePodsViolatingTopologySpreadConstraint",
+    INTER_POD_AFFINITY: "RemovePodsViolatingInterPodAntiAffinity",
+}
+# Taints that Kubernetes sets by itself: a cordon, or the condition of a node.
+_AUTOMATIC = "node.kubernetes.io/"
+
+
+class _Place(NamedTuple):
+    """A pod that cannot be scheduled where it runs: its node and the plugin that rejects it."""
+
+    placed: PlacedWorkload
+    pod: Pod
+    node: str
+    plugin: str
+
+
+def violations(schedule: Schedule, eviction_of: Callable[[Pod], Eviction]) -> Iterator[Violation]:
+    """Yield the running pods that their own required rules, or the anti-affinity of others, keep from their node, in order.
+
+    Cordons, the conditions of nodes and resources are not rules of a pod. Pods of DaemonSets are left out, whose controller names the
+    node. ``eviction_of`` returns the effect of evicting a pod.
+    """
+    workloads = [placed for placed in schedule.workloads if placed.stays and not placed.pod_source.daemon]
+    if not workloads:
+        return
+    running = [(placed, pod) for placed in workloads for pod in placed.pods if pod.key in placed.stays]
+    real, titles = schedule.cluster.copy(), dict[PodKey, str]()
+    nodes = real.table.nodes
+    ready = [changed for node, changed in zip(nodes, map(_ready, nodes), strict=True) if node is not changed]
+    cluster = real.changed(ready) if ready else real.copy()
+    for placed in schedule.workloads:
+        for pod in placed.pods:
+            if pod.key in placed.nodes and pod.key not in placed.stays:
+                cluster.unbind(pod)
+    for placed, pod in running:
+        node = placed.nodes[pod.key]
+        cluster.unbind(pod)
+        plugin = cluster.rejection(pod, node)
+        if plugin in _STRATEGIES:
+            titles = titles or {identity: each.pod_source.key for identity, each in schedule.owners.items()}
+            restarts = _Restarts(real, schedule.preemption, eviction_of)
+            yield _violation(_Place(placed, pod, node, plugin), cluster, titles, restarts)
+        cluster.bind(pod, node)
+
+
+def _ready(node: Node) -> Node:
+    """Return the node without what does not concern the rules of pods: cordons and conditions."""
+    taints = tuple([taint for taint in node.taints if not taint.key.startswith(_AUTOMATIC)])
+    return node if taints == node.taints and not node.unschedulable else node._replace(taints=taints, unschedulable=False)
+
+
+class _Restarts(NamedTuple):
+    """Where pods come to run: the cluster with all pods, what decides about preemption, and the effect of evicting a pod."""
+
+    real: Cluster
+    preemption: Callable[..., PreemptionRules | None]
+    eviction_of: Callable[[Pod], Eviction]
+
+
+def _violation(place: _Place, cluster: Cluster, titles: Mapping[PodKey, str], restarts: _Restarts) -> Violation:
+    """Describe a violation. The pod is bound in the real cluster, and not in ``cluster``, where all nodes are ready."""
+    placed, pod, node, plugin = place
+    real, key = restarts.real, placed.pod_source.key
+    why = Rejections(cluster, pod, titles, key).phrase(node, plugin).one
+    recreated = placed.pod_source.pod_replacement.replaced != "never" and not placed.pod_source.bare
+    migrates = placed.pod_source.kubevirt and restarts.eviction_of(pod).what == "migrates"
+    migration = restart = None
+    if migrates:
+        # The source of a live migration counts until the target runs.
+        target = migration_target(pod, real, node)
+        preemption = restarts.preemption(more={target.key: placed.pod_source})
+        migration = schedule_pods(real, [target], preemption).nodes.get(target.key)
+    if recreated:
+        real.unbind(pod)
+        restart = schedule_pods(real, [placed.recreated.get(pod.key, pod)], restarts.preemption((pod.key,))).nodes.get(pod.key)
+        real.bind(pod, node)
+    return Violation(pod.name, key, node, why, plugin, recreated, restart, migrates, migration, _strategy(place, cluster))
+
+
+def _strategy(place: _Place, cluster: Cluster) -> str | None:
+    """Return the strategy of the descheduler for a violation; None for pod affinity, which none enforces."""
+    terms = parsed_terms(place.pod.affinity)
+    apart = place.plugin != INTER_POD_AFFINITY or not terms or cluster.table.numbers[place.node] in cluster.companions(terms)
+    return _STRATEGIES[place.plugin] if apart else None
+
+
+# Replicas that ran on different nodes before a disruption and share a node after it: the next failure takes several of them.
+
+
+_NODE_RULES = frozenset([NODE_AFFINITY, NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION])
+"""The plugins whose rejection of a node does not depend on other pods."""
+
+
+def with_shared_nodes(
+    loss: DisruptionEffect, applications: Sequence[Application], workloads: Mapping[str, WorkloadPlan], *, grows: bool
+) -> DisruptionEffect:
+    """Add the nodes that replicas share after a disruption. ``workloads`` is by key; ``grows``: a node pool may create other nodes."""
+    removed = loss.removed and with_shared_nodes(loss.removed, applications, workloads, grows=grows)
+    return loss._replace(removed=removed, shared=tuple(_shared(loss, applications, workloads, grows=grows)))
+
+
+def _shared(
+    loss: DisruptionEffect, applications: Sequence[Application], workloads: Mapping[str, WorkloadPlan], *, grows: bool
+) -> Iterator[SharedNode]:
+    """Yield the node with the most replicas of each workload, and of each application whose workloads have one replica each."""
+    moving = {move.workload for move in loss.moves if move.target is not None and move.workload in workloads}
+    if not moving:
+        return
+    single = [each for each in applications if all(len(workloads[key].replicas) == 1 for key in each.workloads)]
+    for application in single:
+        if not moving.isdisjoint(application.workloads):
+            yield from _shared_by(loss, application.name, [workloads[key] for key in application.workloads], proves=False)
+    for key in dict.fromkeys(move.workload for move in loss.moves):
+        if key in moving and len(workloads[key].replicas) > 1:
+            yield from _shared_by(loss, "", [workloads[key]], proves=not grows)
+
+
+def _shared_by(loss: DisruptionEffect, application: str, workloads: Sequence[WorkloadPlan], *, proves: bool) -> Iterator[SharedNode]:
+    before: dict[tuple[str, str], str | None] = {
+        (each.key, replica.pod): replica.node for each in workloads for replica in each.replicas if replica.node and not replica.why
+    }
+    if len(set(before.values())) < len(before):
+        return
+    keys, lost = tuple([each.key for each in workloads]), set(loss.nodes) - loss.drained
+    moves = [move for move in loss.moves if move.workload in keys]
+    after = {pod: node for pod, node in before.items() if node not in lost}
+    staying = {node for pod, node in after.items() if pod not in {(move.workload, move.pod) for move in moves}}
+    after.update({(move.workload, move.pod): move.target for move in moves})
+    counts = Counter(sorted(node for node in after.values() if node is not None))
+    [(node, number)] = counts.most_common(1)
+    if number > 1:
+        # A pigeonhole: more replicas are created again than other nodes may ever take one.
+        usable = {verdict.node for verdict in workloads[0].verdicts if verdict.reason not in _NODE_RULES} - staying - set(loss.nodes)
+        created = [move for move in moves if move.target is not None]
+        all_run = counts.total() == len(workloads[0].replicas)
+        always = proves and all_run and len(created) > len(usable) and all(move.fate == "recreated" for move in created)
+        yield SharedNode(application, keys, node, number, counts.total(), always)

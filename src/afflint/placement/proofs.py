@@ -23,7 +23,7 @@ from afflint.kube.selectors import matches
 from afflint.placement.bounds import UNLIMITED, CapacityLimit, ScheduleBounds, Variant
 from afflint.placement.evictions import migration_target, own_separation
 from afflint.placement.failures import Disruption
-from afflint.placement.rejections import Rejections, kind_of_domain, running_pod_index
+from afflint.placement.rejections import Rejections, RunningPodIndex, kind_of_domain
 from afflint.placement.schedule import PlacedWorkload, Schedule
 from afflint.placement.schedule_index import ScheduleIndex
 from afflint.placement.shortfalls import Shortfalls
@@ -355,7 +355,7 @@ class _Exclusions:
     def __init__(self, schedule: Schedule) -> None:
         self._cluster = schedule.cluster
         self._titles = {identity: placed.pod_source.key for identity, placed in schedule.owners.items()}
-        self._running_pods = running_pod_index(schedule.cluster)
+        self._running_pods = RunningPodIndex(schedule.cluster)
 
     def of(self, pod_source: PodSource, pod: Pod, reasons: Mapping[str, str]) -> str:
         return Rejections(self._cluster, pod, self._titles, pod_source.key, self._running_pods).summary(reasons)

@@ -11,6 +11,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Malformed, Requirement, Selector, first_unmet, matches
 from afflint.kube.taints import first_untolerated, near_miss
+from afflint.placement.volumes import place_of
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.host_ports import HostPort, ports_conflict
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
@@ -99,11 +100,6 @@ class Culprits(NamedTuple):
     selects: Callable[[RunningPod], bool]
     addition: str
     """Text that follows their name."""
-
-
-def running_pod_index(cluster: Cluster) -> RunningPodIndex:
-    """Return the index of the running pods of a cluster, without those that are being deleted."""
-    return RunningPodIndex(cluster)
 
 
 def domain(key: str, value: str) -> str:
@@ -308,8 +304,6 @@ class Rejections:
         """Where the volumes of the pod are, as text; empty if they can be used everywhere."""
         if self._storage is None:
             return ""
-        from afflint.placement.volumes import place_of
-
         return place_of(self._storage.bound)
 
     def _volume(self, number: int) -> Phrase:
@@ -352,7 +346,7 @@ class Rejections:
     @property
     def _running_pods(self) -> RunningPodIndex:
         if self._given_running_pods is None:
-            self._given_running_pods = running_pod_index(self._cluster)
+            self._given_running_pods = RunningPodIndex(self._cluster)
         return self._given_running_pods
 
     def _interpod(self, node: Node) -> Phrase:

@@ -93,7 +93,7 @@ class Remedies(NamedTuple):
 
 def find_remedies(plan_input: PlanInput, schedule: Schedule) -> Remedies:
     """Return the changes that help a workload that does not run completely, or does not survive a failure, in this schedule."""
-    return _RemedySearch(plan_input, schedule, _plans(plan_input.work)).run()
+    return _RemedySearch(plan_input, schedule, max(_FEWEST_PLANS, min(_MOST_PLANS, _MOST_WORK // max(plan_input.work, 1)))).run()
 
 
 class SmallestEdit(NamedTuple):
@@ -120,10 +120,6 @@ def smallest_edit(plan_input: PlanInput, schedule: Schedule, most_plans: int) ->
     else:
         change = None
     return SmallestEdit(change, most_plans - search.left)
-
-
-def _plans(work: int) -> int:
-    return max(_FEWEST_PLANS, min(_MOST_PLANS, _MOST_WORK // max(work, 1)))
 
 
 def workload_in(schedule: Schedule, key: str) -> PlacedWorkload:

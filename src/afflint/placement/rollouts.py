@@ -6,20 +6,23 @@ A rollout begins with the pods of a schedule, and all pods of other workloads st
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from afflint.controllers.evictions import migration_obstacle
+from afflint.controllers.kubevirt_cluster import KubeVirtCluster
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.rollouts import REVISION_LABELS, pod_limit, rolling_update
 from afflint.findings.errors import UnknownNameError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, nearest, pluralize
 from afflint.placement.disruption_budgets import is_silent
-from afflint.placement.machine_updates import machine_update
+from afflint.placement.evictions import migration_target
 from afflint.placement.ordered_states import OrderedStates
 from afflint.placement.plan import RolloutEffect, RolloutResult, RolloutStep
-from afflint.placement.rejections import Rejections, running_pod_index
+from afflint.placement.rejections import Rejections, RunningPodIndex
 from afflint.placement.rolling_states import OldPod, RollingStates, deletion_cost, previous_revision
 from afflint.placement.rollout_orders import MOST_STATES, Event, Nodes, RolloutStates, S
-from afflint.placement.schedule import PlacedWorkload, Schedule
+from afflint.placement.schedule import PlacedWorkload, Schedule, schedule_pods
 from afflint.placement.volumes import attachment_waits
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
@@ -228,7 +231,7 @@ class Rollouts:
             **self._titles,
             **{pod.key: placed.pod_source.key for pod in cluster.evicted(cluster.nodes) if pod.key not in self._titles},
         }
-        return Rejections(cluster, pod, titles, placed.pod_source.key, running_pod_index(cluster)).summary(verdict.reason)
+        return Rejections(cluster, pod, titles, placed.pod_source.key, RunningPodIndex(cluster)).summary(verdict.reason)
 
     # --- StatefulSets ----------------------------------------------------------------------------------------------------
 
@@ -291,7 +294,7 @@ class Rollouts:
         verdict = cluster.evaluate(template)
         stuck = {node: verdict.reason[node] for node in placed.nodes.values() if not verdict.feasible.get(node) and node in verdict.reason}
         if stuck:
-            summary = Rejections(cluster, template, self._titles, own.key, running_pod_index(cluster)).summary(stuck)
+            summary = Rejections(cluster, template, self._titles, own.key, RunningPodIndex(cluster)).summary(stuck)
             beside = "the new pod cannot run beside the old one: " if surge else "the new pod cannot be scheduled: "
             return effect._replace(result="blocked", why=beside + summary, outcomes=())
         steps: list[RolloutStep] = []
@@ -318,3 +321,49 @@ def _steps(
             for old in event.pods:
                 node = nodes[old]
                 yield RolloutStep("removed", names[old], None if node is None else hosts[node])
+
+
+# What an update of KubeVirt does to running virtual machines: each is live-migrated, evicted, or stays as it is.
+# Semantics: virt-controller's workload updater (pkg/virt-controller/watch/workload-updater). A changed template of a virtual machine does
+# not change the running one: it applies after a restart.
+
+
+LIVE_MIGRATE, EVICT = "LiveMigrate", "Evict"
+ON_RESTART = "a changed template applies to a virtual machine when it restarts"
+
+
+def update_methods(kubevirt: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the `workloadUpdateMethods` of the KubeVirt or HyperConverged resource; None if no manifest has the resource."""
+    if not KubeVirtCluster(kubevirt).is_known:
+        return None
+    methods = map_at(kubevirt, "spec", "workloadUpdateStrategy").get("workloadUpdateMethods")
+    return tuple([each for each in methods if isinstance(each, str)]) if isinstance(methods, list) else ()
+
+
+def machine_update(placed: PlacedWorkload, schedule: Schedule) -> str:
+    """Return in words when virtual machines take a changed template, and what an update of KubeVirt does to them."""
+    methods = update_methods(placed.pod_source.virtualization.kubevirt)
+    if methods is None:
+        return ON_RESTART
+    return f"{ON_RESTART}; an update of KubeVirt {_effect(placed, schedule, methods)}"
+
+
+def _effect(placed: PlacedWorkload, schedule: Schedule, methods: tuple[str, ...]) -> str:
+    obstacle = migration_obstacle(placed.pod_source)
+    if LIVE_MIGRATE in methods and obstacle is None:
+        stuck = _without_target(placed, schedule)
+        return f"live-migrates it{f', but no node accepts the target pod of {stuck}' if stuck else ''} (workloadUpdateMethods: LiveMigrate)"
+    why = f", because it cannot migrate: {obstacle.words}" if LIVE_MIGRATE in methods and obstacle is not None else ""
+    if EVICT in methods:
+        return f"evicts it (workloadUpdateMethods: Evict){why}"
+    return f"leaves it as it is until it restarts{why or ' (no workloadUpdateMethods)'}"
+
+
+def _without_target(placed: PlacedWorkload, schedule: Schedule) -> str:
+    """Return the first of the virtual machines without a node to migrate to; empty if each has one."""
+    cluster = schedule.cluster
+    for pod in placed.pods:
+        node = placed.nodes.get(pod.key)
+        if node is not None and not schedule_pods(cluster, [migration_target(pod, cluster, node)]).nodes:
+            return pod.name
+    return ""

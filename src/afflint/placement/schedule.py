@@ -12,6 +12,7 @@ from afflint.controllers.replicas import CompiledPods
 from afflint.controllers.running_pods import unready_pods
 from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.inventory import Inventory
+from afflint.placement.volumes import attachment_waits
 from afflint.scheduler.cluster import Cluster, EvenQueue
 from afflint.scheduler.pods import Pod, PodKey, only_on
 from afflint.yaml.document import text_at
@@ -449,8 +450,6 @@ class _ScheduleBuilder:
 
     def _with_waits(self, workloads: Sequence[PlacedWorkload]) -> list[PlacedWorkload]:
         """Return the workloads with the pods that wait for volumes that other pods use."""
-        from afflint.placement.volumes import attachment_waits
-
         pods = {pod.key: pod for placed in workloads for pod in placed.pods}
         first = [identity for placed in workloads for identity in placed.stays]
         order = dict.fromkeys([*first, *self.nodes])

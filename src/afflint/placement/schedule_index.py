@@ -12,6 +12,7 @@ from afflint.kube.taints import UNREACHABLE
 from afflint.placement.plan import Fate
 from afflint.placement.rejections import Rejections, RunningPodIndex
 from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule_pods
+from afflint.placement.volumes import attachment_waits, nodes_of
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey, scheduling_key
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
@@ -232,8 +233,6 @@ class ScheduleIndex:
         """Return the pods that wait for a volume after the pods in ``nodes`` have been scheduled, with the reason."""
         if not self.schedule.exclusive:
             return _NONE
-        from afflint.placement.volumes import attachment_waits
-
         there = cluster.pods
         pods = [(pod, there[pod.key]) for pod in cluster.evicted(cluster.nodes) if pod.volumes]
         waited = {identity for placed in self.schedule.workloads for identity in placed.waits}
@@ -274,8 +273,6 @@ class ScheduleIndex:
         storage = cluster.examine_volumes(pod)
         if storage is None:
             return ""
-        from afflint.placement.volumes import nodes_of
-
         hosts = {node.labels.get(HOSTNAME, node.name): node for node in cluster.table.nodes}
         names = sorted(nodes_of(storage.bound))
         gone = [name for name in names if name not in hosts or UNREACHABLE in hosts[name].taints]

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from afflint.findings.errors import UnknownNameError
 from afflint.findings.phrases import nearest
-from afflint.placement.plan import DescheduleEffect, DisruptionEffect, LeftOut, Plan, UpgradeEffect, WorkloadPlan
+from afflint.placement.plan import DescheduleEffect, DisruptionEffect, LeftOut, Plan, UpgradeEffect
 
 
 def selected(plan: Plan, names: Sequence[str]) -> Plan:
@@ -19,7 +19,7 @@ def selected(plan: Plan, names: Sequence[str]) -> Plan:
     """
     if not names:
         return plan
-    words = {each.key: _workload_names(each) for each in plan.workloads}
+    words = {each.key: {each.key, *_short(f"{each.namespace}/{each.name}")} for each in plan.workloads}
     nodes = {node.name: {node.name, node.name.partition(".")[0]} for node in plan.nodes}
     keys: set[str] = set()
     chosen: set[str] = set()
@@ -90,10 +90,6 @@ def _of_descheduler(effect: DescheduleEffect, keys: Collection[str]) -> Deschedu
         rounds=tuple([tuple([each for each in evicted if each.workload in keys]) for evicted in effect.rounds]),
         moves=tuple([each for each in effect.moves if each.workload in keys]),
     )
-
-
-def _workload_names(workload: WorkloadPlan) -> set[str]:
-    return {workload.key, *_short(f"{workload.namespace}/{workload.name}")}
 
 
 def _short(name: str) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from afflint.findings.phrases import join_words
+from afflint.findings.phrases import summarize_names
 from afflint.kube.node_labels import HOSTNAME, TOPOLOGY_LABELS, domain_word, name_of_key
 from afflint.kube.selectors import Selector
 from afflint.scheduler.pods import Pod, PodKey
@@ -45,8 +45,7 @@ def place_of(volumes: Sequence[PersistentVolume]) -> str:
         return ""
     alone = " only" if all(place.startswith("node ") for place in distinct) else ""
     exists = ("exists on" if alone else "is in") if len(places) == 1 else ("exist on" if alone else "are in")
-    more = [f"{len(distinct) - _MOST_VOLUMES} more"] if len(distinct) > _MOST_VOLUMES else []
-    return f"its volume{'s' * (len(places) > 1)} {exists} {join_words([*distinct[:_MOST_VOLUMES], *more])}{alone}"
+    return f"its volume{'s' * (len(places) > 1)} {exists} {summarize_names(distinct, most=_MOST_VOLUMES)}{alone}"
 
 
 def nodes_of(volumes: Sequence[PersistentVolume]) -> frozenset[str]:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from afflint.controllers import replicas
 from afflint.controllers.evictions import eviction_of, migration_note
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import FileId
-from afflint.findings.phrases import join_words
+from afflint.findings.phrases import pluralize, summarize_names
+from afflint.inventory.inventory import InventoryStorage
+from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.kube.selectors import AnyOf, Malformed, describe
 from afflint.placement.plan import VOLUMES_LEFT_OUT, AnonymousVerdict, Preferred, Replica, Verdicts, WorkloadPlan
-from afflint.placement.rejections import Phrase, Rejections, running_pod_index, unknown_node
+from afflint.placement.rejections import Phrase, Rejections, RunningPodIndex, unknown_node
 from afflint.placement.schedule import PlacedWorkload, Schedule
-from afflint.placement.unrequired_spread import take_away, unrequired_spread
 from afflint.scheduler.cluster import Cluster, NumberedVerdict, Rating
 from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT
 from afflint.scheduler.pods import NodeRules, Pod, PodKey
 from afflint.scheduler.requests import HUGE_PAGES, REPORTED
-
-if TYPE_CHECKING:
-    from afflint.inventory.inventory import InventoryStorage
 
 _MOST_NAMES = 3
 
@@ -75,7 +73,7 @@ class WorkloadPlans:
         self._titles = {identity: placed.pod_source.key for identity, placed in schedule.owners.items()}
         # A copy: the pods of one workload at a time are removed from it.
         self._cluster = schedule.cluster.copy()
-        self._running_pods = running_pod_index(schedule.cluster)
+        self._running_pods = RunningPodIndex(schedule.cluster)
         self._fitting: dict[tuple[Rating | None, int], AnonymousVerdict] = {}
         self._known: dict[tuple[str, str], AnonymousVerdict] = {}
         self._rejected_as_such: dict[NodeRules, dict[int, AnonymousVerdict]] = {}
@@ -126,8 +124,7 @@ class WorkloadPlans:
         if volumes is None:
             return ()
         unknown = volumes.unknown if pod_source.bound_by_volumes else ()
-        more = [f"{len(unknown) - _MOST_NAMES} more"] if len(unknown) > _MOST_NAMES else []
-        listed = [f"its volumes: {join_words([*unknown[:_MOST_NAMES], *more])}"] if unknown else []
+        listed = [f"its volumes: {summarize_names(unknown, most=_MOST_NAMES)}"] if unknown else []
         return (*listed, *volumes.notes)
 
     def _outdated_affinity_notes(self, placed: PlacedWorkload) -> Iterator[str]:
@@ -263,3 +260,47 @@ def other_reason(placed: PlacedWorkload, pod: Pod) -> str:
     if placed.pod_source.node_name:
         return unknown_node(placed.pod_source.node_name)
     return placed.error or "" if not placed.pending.get(identity) else ""
+
+
+# StatefulSets whose replicas are in several topology domains although one domain could take them all.
+
+
+def unrequired_spread(placed: PlacedWorkload, cluster: Cluster, key: str) -> str:
+    """Return a note if nothing requires the domains of the replicas to differ: a schedule with all of them in one domain proves it.
+
+    ``cluster`` has all pods, and is the same afterwards; its other pods stay where they are.
+    """
+    pods, nodes = placed.pods, placed.nodes
+    if placed.pod_source.kind != "StatefulSet" or placed.unjudged or key == HOSTNAME or len(nodes) < len(pods):
+        return ""
+    column, numbers = cluster.table.column(key), cluster.table.numbers
+    domains = Counter(column[numbers[node]] for node in nodes.values())
+    if len(domains) < 2 or None in domains:
+        return ""
+    take_away(pods, placed, cluster)
+    enough = next((domain for domain, _ in domains.most_common() if _can_take_all(pods, placed, cluster, column, domain)), None)
+    for pod in pods:
+        cluster.bind(pod, nodes[pod.key])
+    if enough is None:
+        return ""
+    noun, seen = domain_noun(key), "" if len(placed.stays) == len(pods) else " in this schedule"
+    return f"its replicas are in {pluralize(len(domains), noun)}{seen}; nothing requires that: {noun} {enough} can take all {len(pods)}"
+
+
+def _can_take_all(pods: Sequence[Pod], placed: PlacedWorkload, cluster: Cluster, column: list[str | None], domain: str | None) -> bool:
+    """Return whether all pods can be scheduled in a domain, one after another."""
+    numbers, bound = cluster.table.numbers, list[Pod]()
+    for pod in pods:
+        among = [node for node in cluster.feasible_nodes(pod) if column[numbers[node]] == domain]
+        if not among:
+            break
+        cluster.bind(pod, cluster.table.names[cluster.emptiest(numbers[node] for node in among)])
+        bound.append(pod)
+    take_away(bound, placed, cluster)
+    return len(bound) == len(pods)
+
+
+def take_away(pods: Sequence[Pod], placed: PlacedWorkload, cluster: Cluster) -> None:
+    """Remove pods; a volume that exists only in the plan is removed with its pod."""
+    for pod in pods:
+        (cluster.unbind if pod.key in placed.stays else cluster.release)(pod)

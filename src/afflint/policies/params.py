@@ -191,19 +191,6 @@ def fields_of(params: Any) -> Iterator[tuple[str, Takes, str, bool]]:
         yield key_of(field.name), field.metadata["takes"], field.metadata["about"], field.default is dataclasses.MISSING
 
 
-def schema_of(params: Any, title: str) -> dict[str, Any]:
-    """Return the JSON schema of a map with the parameters of a dataclass."""
-    described = {key: {"description": about, **takes.schema} for key, takes, about, _ in fields_of(params)}
-    required = [key for key, _, _, is_required in fields_of(params) if is_required]
-    return {
-        "title": title,
-        "type": "object",
-        "additionalProperties": False,
-        **({"required": required} if required else {}),
-        "properties": described,
-    }
-
-
 def read(params: type[Params], data: Mapping[str, Any]) -> Params:
     """Convert a valid map to a dataclass of parameters."""
     takes = {key: each for key, each, _, _ in fields_of(params)}

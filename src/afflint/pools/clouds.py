@@ -71,7 +71,7 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
             *labels_of(own, (*path, "labels")),
             *automatic,
             *zone(zones, (*base, "nodeLocations" if texts(spec, "nodeLocations") else "location")),
-            *region(_region_of(place)),
+            *region(place.rpartition("-")[0] if place.count("-") == 2 else place),
         ),
         taints=taints.taints,
         closed=not (is_open(own) or declared.patched),
@@ -83,10 +83,6 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
         upgrade=gke_upgrade(spec),
         unreachable=lost,
     )
-
-
-def _region_of(location: str) -> str:
-    return location.rpartition("-")[0] if location.count("-") == 2 else location
 
 
 def _config_connector(declared: Declared) -> Iterator[Pool]:

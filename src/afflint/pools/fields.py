@@ -153,12 +153,12 @@ def kubelet_rejects(key: str) -> bool:
     return not any(prefix == each or prefix.endswith("." + each) for each in _KUBELET_PREFIXES)
 
 
-def kubelet_mistakes(labels: Iterable[Label], remedy: str = "") -> Iterator[PoolMistake]:
+def kubelet_mistakes(labels: Iterable[Label]) -> Iterator[PoolMistake]:
     """Yield a mistake for each label with which kubelets fail to start."""
     for each in labels:
         if each.path and kubelet_rejects(each.key):
             message = f"a kubelet does not start with {quoted(each.key)} in `--node-labels`: it may not set labels of that domain"
-            help_ = remedy or "Use your own domain or `node.kubernetes.io/`, or label the nodes after they have joined."
+            help_ = "Use your own domain or `node.kubernetes.io/`, or label the nodes after they have joined."
             yield PoolMistake(UNREACHABLE_LABEL, each.path, message, help_, key=type(each.path[-1]) is str and each.path[-1] == each.key)
 
 

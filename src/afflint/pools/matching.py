@@ -14,8 +14,6 @@ from afflint.pools.pool import Label, Pool, PoolPart
 class PoolLabels:
     """What is known about the labels of a pool's nodes. ``declared`` are the keys of all pools of the cluster."""
 
-    __slots__ = ("_by_key", "_closed", "_declared", "_unmet", "pool")
-
     def __init__(self, pool: Pool, declared: Collection[str]) -> None:
         self.pool = pool
         self._closed = pool.closed

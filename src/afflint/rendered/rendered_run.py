@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from afflint.checks.registry import rules_of_texts
+from afflint.checks.registry import REGISTRY, rules_of_texts
 from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource, not_in_repository
 from afflint.findings.finding import NO_OBJECT, FileId, Finding, ObjectRef, Related, Span, sort_key
 from afflint.findings.namedtuples import NamedTuple
@@ -586,8 +586,6 @@ def _note(place: SourcePlace, other: SourcePlace) -> str:
 
 def _is_about_nodes(finding: Finding) -> bool:
     """Return whether a finding depends on the nodes or policies of the user, not only on manifests."""
-    from afflint.checks.registry import REGISTRY
-
     subjects = (checks for subject, checks in REGISTRY.items() if subject not in ("nodes", "pools"))
     return all(each.rule != finding.rule for checks in subjects for each in checks)
 

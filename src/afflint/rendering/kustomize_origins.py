@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, Step
 from afflint.rendering import kustomize_replacements as replacing
@@ -453,8 +454,6 @@ class Origins:
         return self._of_root()
 
     def _of_root(self) -> SourcePlace:
-        from afflint.findings.finding import Span
-
         return SourcePlace(self._root_file, 0, Span(1, 1, 1, 1), "root")
 
 

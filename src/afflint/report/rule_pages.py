@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from afflint.checks.registry import Rule
+from afflint.checks.registry import CATEGORIES, Rule
 
 _BOLD, _DIM, _CYAN, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[0m"
 
@@ -59,8 +59,6 @@ def table(rules: Sequence[Rule]) -> str:
     """Return a line per rule, grouped by category."""
     if not rules:
         return "No policies are configured.\n"
-    from afflint.checks.registry import CATEGORIES
-
     width, rows = max(len(rule.name) for rule in rules), []
     for category in CATEGORIES:
         of_category = [rule for rule in rules if rule.category == category]

@@ -198,22 +198,6 @@ class Cluster:
     Raises InventoryError for malformed objects.
     """
 
-    __slots__ = (
-        "_classes",
-        "_comparisons",
-        "_fits",
-        "_loads",
-        "_occupancy",
-        "_outcomes",
-        "_preferences",
-        "_rankings",
-        "_resources",
-        "_storage",
-        "_table",
-        "_tables",
-        "_version",
-    )
-
     def __init__(
         self,
         nodes: Iterable[object],
@@ -258,15 +242,15 @@ class Cluster:
             from afflint.storage.objects import read_storage
 
             objects = read_storage(*[each or () for each in storage])
-            self._storage = ClusterStorage(objects, self._table, self._occupancy, version, new_volumes or {})
+            self._storage = ClusterStorage(objects, self.table, self._occupancy, version, new_volumes or {})
         for pod in map(self.read, pods):
-            if pod.rules.node_name in self._table.numbers and not pod.finished:
-                self._occupancy.bind(pod, self._table.numbers[pod.rules.node_name])
+            if pod.rules.node_name in self.table.numbers and not pod.finished:
+                self._occupancy.bind(pod, self.table.numbers[pod.rules.node_name])
 
     def _start(self, table: NodeTable, tables: MatchTables, resources: bool, version: tuple[int, int], comparisons: bool) -> None:
-        self._table = table
-        self._tables = tables
-        self._resources = resources
+        self.table = table
+        self.tables = tables
+        self.resources = resources
         self._version = version
         self._comparisons = comparisons
         self._occupancy = Occupancy(tables)
@@ -283,32 +267,22 @@ class Cluster:
     @property
     def nodes(self) -> tuple[str, ...]:
         """The names of the nodes, in their order."""
-        return tuple(self._table.names)
-
-    @property
-    def table(self) -> NodeTable:
-        """The nodes with their labels, taints and resources. The table never changes."""
-        return self._table
+        return tuple(self.table.names)
 
     @property
     def directory(self) -> Directory:
         """The namespaces, services and owners of pods."""
-        return self._tables.directory
-
-    @property
-    def resources(self) -> bool:
-        """Whether the requests of pods must fit the nodes."""
-        return self._resources
+        return self.tables.directory
 
     @property
     def pods(self) -> dict[tuple[str, str], str]:
         """The node of every running pod, by the pod's namespace and name."""
-        return {identity: self._table.names[entry.node] for identity, entry in self._occupancy.bound.items()}
+        return {identity: self.table.names[entry.node] for identity, entry in self._occupancy.bound.items()}
 
     def node_of(self, pod: tuple[str, str]) -> str | None:
         """Return the node of a running pod; None if it does not run."""
         entry = self._occupancy.bound.get(pod)
-        return None if entry is None else self._table.names[entry.node]
+        return None if entry is None else self.table.names[entry.node]
 
     def emptiest(self, nodes: Iterable[int]) -> int:
         """Return the node with the fewest pods, by its number; of several the first."""
@@ -317,7 +291,7 @@ class Cluster:
 
     def label(self, key: str) -> dict[str, str]:
         """Return the value of a label on each node that has it: its topology domain."""
-        return {name: value for name, value in zip(self._table.names, self._table.column(key), strict=True) if value is not None}
+        return {name: value for name, value in zip(self.table.names, self.table.column(key), strict=True) if value is not None}
 
     def evicted(self, nodes: Iterable[str]) -> list[Pod]:
         """Return the pods on these nodes as their controllers would create them again: without a node.
@@ -338,7 +312,7 @@ class Cluster:
     def copy(self) -> Cluster:
         """Return a copy in which pods can be bound without changing this cluster."""
         other = Cluster.__new__(Cluster)
-        other._start(self._table, self._tables, self._resources, self._version, self._comparisons)
+        other._start(self.table, self.tables, self.resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.copy()
         other._fits, other._preferences, other._classes = self._fits, self._preferences, self._classes
         other._outcomes = self._outcomes
@@ -350,9 +324,9 @@ class Cluster:
         """Return the cluster without these nodes and the pods that run on them."""
         lost = {self._number(name) for name in nodes}
         other = Cluster.__new__(Cluster)
-        other._start(self._table.without(lost), self._tables, self._resources, self._version, self._comparisons)
+        other._start(self.table.without(lost), self.tables, self.resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.renumbered(
-            {number: other._number(name) for number, name in enumerate(self._table.names) if number not in lost}
+            {number: other._number(name) for number, name in enumerate(self.table.names) if number not in lost}
         )
         other._outcomes = self._outcomes
         return other._with_storage_of(self)
@@ -360,22 +334,22 @@ class Cluster:
     def joined(self, nodes: Iterable[Node]) -> Cluster:
         """Return the cluster with further nodes."""
         other = Cluster.__new__(Cluster)
-        other._start(NodeTable([*self._table.nodes, *nodes]), self._tables, self._resources, self._version, self._comparisons)
-        other._occupancy = self._occupancy.renumbered({number: other._number(name) for number, name in enumerate(self._table.names)})
+        other._start(NodeTable([*self.table.nodes, *nodes]), self.tables, self.resources, self._version, self._comparisons)
+        other._occupancy = self._occupancy.renumbered({number: other._number(name) for number, name in enumerate(self.table.names)})
         return other._with_storage_of(self)
 
     def changed(self, nodes: Iterable[Node]) -> Cluster:
         """Return the cluster with these nodes, identified by name, changed in labels and taints. Running pods stay."""
         other = Cluster.__new__(Cluster)
-        table = self._table.changed({self._number(node.name): node for node in nodes})
-        other._start(table, self._tables, self._resources, self._version, self._comparisons)
+        table = self.table.changed({self._number(node.name): node for node in nodes})
+        other._start(table, self.tables, self.resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.copy()
         other._outcomes = self._outcomes
         return other._with_storage_of(self)
 
     def _with_storage_of(self, other: Cluster) -> Cluster:
         if other._storage is not None:
-            self._storage = other._storage.on(self._table, self._occupancy)
+            self._storage = other._storage.on(self.table, self._occupancy)
         return self
 
     def bind(self, pod: Mapping[str, object] | Pod, node: str) -> None:
@@ -410,7 +384,7 @@ class Cluster:
         filtered = self.filtered(compiled)
         if filtered.error is not None:
             return Verdict({}, {}, {}, {}, filtered.error)
-        names, picked = self._table.names, filtered.picked
+        names, picked = self.table.names, filtered.picked
         left = picked.all(filtered.feasible)
         feasible = dict.fromkeys(names, False)
         for node in left:
@@ -428,7 +402,7 @@ class Cluster:
 
     def _add_messages(self, verdict: Verdict, pod: Pod, filtered: FilteredNodes, reasons: Sequence[str | None]) -> None:
         """Add the scheduler's messages, and what the pod binds on each feasible node."""
-        names, storage = self._table.names, filtered.storage
+        names, storage = self.table.names, filtered.storage
         messages = self._messages(pod, filtered, reasons)
         verdict.messages = {names[node]: messages.texts[node] for node in sorted(messages.texts)}
         verdict.unresolvable = frozenset(names[node] for node in messages.unresolvable)
@@ -443,9 +417,9 @@ class Cluster:
         """Return the scheduler's messages for each rejected node, and where the removal of other pods cannot help."""
         from afflint.scheduler.rejection_messages import RejectionMessages
 
-        messages = RejectionMessages(pod, filtered.fit, self._table, self._occupancy, self.directory, self._version)
+        messages = RejectionMessages(pod, filtered.fit, self.table, self._occupancy, self.directory, self._version)
         messages.add(reasons)
-        for node, rejection in _volume_rejections(filtered, range(len(self._table.names))):
+        for node, rejection in _volume_rejections(filtered, range(len(self.table.names))):
             messages.texts[node] = list(rejection.messages)
             if rejection.unresolvable:
                 messages.unresolvable.add(node)
@@ -474,7 +448,7 @@ class Cluster:
 
     def _wishes(self, pod: Pod, feasible: list[int]) -> tuple[int, list[int]]:
         """Return the sum of the weights of all preferences, and for each feasible node the weights of those it satisfies."""
-        possible, met = interpod_affinity.satisfied_preferences(feasible, pod, self._table, self._occupancy)
+        possible, met = interpod_affinity.satisfied_preferences(feasible, pod, self.table, self._occupancy)
         if pod.preferences is None or isinstance(pod.preferences, Malformed):
             return possible, met
         weights = self.met_weights(pod.preferences)
@@ -494,9 +468,9 @@ class Cluster:
             return fit.rejections[number]
         if pod.ports and not node_ports.filter_nodes([number], pod.ports, self._occupancy):
             return NODE_PORTS
-        if pod.hard_spread and not topology_spread.filter_nodes([number], pod, fit, self._table, self._occupancy):
+        if pod.hard_spread and not topology_spread.filter_nodes([number], pod, fit, self.table, self._occupancy):
             return POD_TOPOLOGY_SPREAD
-        if not interpod_affinity.filter_nodes([number], pod, self._table, self._occupancy, self.directory):
+        if not interpod_affinity.filter_nodes([number], pod, self.table, self._occupancy, self.directory):
             return INTER_POD_AFFINITY
         return None
 
@@ -518,7 +492,7 @@ class Cluster:
         unresolvable = self._messages(pod, filtered, reasons).unresolvable
         return [
             name
-            for node, (name, plugin) in enumerate(zip(self._table.names, reasons, strict=True))
+            for node, (name, plugin) in enumerate(zip(self.table.names, reasons, strict=True))
             if plugin is not None and node not in unresolvable
         ]
 
@@ -526,18 +500,18 @@ class Cluster:
         """Return the running pods on each node that has any, including those that are being deleted."""
         found: dict[str, list[Pod]] = {}
         for entry in self._occupancy.bound.values():
-            found.setdefault(self._table.names[entry.node], []).append(entry.pod)
+            found.setdefault(self.table.names[entry.node], []).append(entry.pod)
         return found
 
     def feasible_nodes(self, pod: Mapping[str, object] | Pod) -> list[str]:
         """Return the nodes where the pod can run now, in the order of their names; none if scheduling fails with an error."""
         filtered = self.filtered(self._compiled(pod), scoring=False)
-        return [self._table.names[node] for node in filtered.picked.all(filtered.feasible)]
+        return [self.table.names[node] for node in filtered.picked.all(filtered.feasible)]
 
     def best_nodes(self, pod: Pod) -> list[str]:
         """Return the nodes with the best score on which the pod can run now: the scheduler picks one of them."""
         filtered = self.filtered(pod)
-        return [self._table.names[node] for node in filtered.picked.all(self.best_of(pod, filtered)[0])]
+        return [self.table.names[node] for node in filtered.picked.all(self.best_of(pod, filtered)[0])]
 
     def room(self, pod: Pod, without: frozenset[int] = frozenset()) -> int | None:
         """Return on how many nodes outside ``without`` the pod can run now; None if scheduling fails with an error.
@@ -605,20 +579,20 @@ class Cluster:
 
     def loads(self, nodes: Iterable[int]) -> list[object]:
         """Return what decides which resources are scarce on each node: equal values of nodes are equal shortages for every pod."""
-        rows, load = self._table.allocatable_rows, self._occupancy.load
+        rows, load = self.table.allocatable_rows, self._occupancy.load
         return [(rows[node], load(node)) for node in nodes]
 
     def shortages(self, pod: Mapping[str, object] | Pod, node: str) -> list[Shortage]:
         """Return the resources that are too scarce on a node for the pod now; empty if resources do not count."""
-        return node_resources.shortages(self._number(node), self._compiled(pod).requests, self._table, self._occupancy)
+        return node_resources.shortages(self._number(node), self._compiled(pod).requests, self.table, self._occupancy)
 
     def barred(self, pod: Pod) -> dict[str, set[str | None]]:
         """Return the label values, by topology key, that anti-affinity or host ports exclude for the pod.
 
         The anti-affinity is that of the pod and of running pods.
         """
-        values = interpod_affinity.excluded_values(pod, self._table, self._occupancy)
-        taken: set[str | None] = {self._table.names[node] for node in node_ports.nodes_using(pod.ports, self._occupancy)}
+        values = interpod_affinity.excluded_values(pod, self.table, self._occupancy)
+        taken: set[str | None] = {self.table.names[node] for node in node_ports.nodes_using(pod.ports, self._occupancy)}
         return {**values, ITSELF: taken} if taken else values
 
     def companions(self, terms: tuple[Term, ...], *, terminating: bool = True) -> frozenset[int]:
@@ -641,7 +615,7 @@ class Cluster:
 
     def read(self, pod: object) -> Pod:
         """Compile a Pod object, with its requests if resources count. Raises InventoryError."""
-        compiled = read_pod(pod, resources=self._resources, comparisons=self._comparisons, volumes=self._storage is not None)
+        compiled = read_pod(pod, resources=self.resources, comparisons=self._comparisons, volumes=self._storage is not None)
         if not self.directory.profiles:
             return compiled
         from afflint.scheduler.configuration import with_profile
@@ -652,9 +626,9 @@ class Cluster:
         return pod if isinstance(pod, Pod) else self.read(pod)
 
     def _number(self, name: str) -> int:
-        if name not in self._table.numbers:
+        if name not in self.table.numbers:
             fail(f"Node {name!r}", "is not in the cluster")
-        return self._table.numbers[name]
+        return self.table.numbers[name]
 
     # --- filters and scores --------------------------------------------------------------------------------------------
 
@@ -679,7 +653,7 @@ class Cluster:
         pod = as_filtered(pod)
         roomy = unused = node_ports.filter_nodes(picked.nodes, pod.ports, self._occupancy) if pod.ports else picked.nodes
         if pod.requests:
-            roomy = node_resources.filter_nodes(roomy, pod.requests, self._table, self._occupancy)
+            roomy = node_resources.filter_nodes(roomy, pod.requests, self.table, self._occupancy)
         usable = roomy
         if storage is not None:
             error = storage.error(roomy)
@@ -688,15 +662,15 @@ class Cluster:
             usable = storage.filter_nodes(roomy)
         spread = usable
         if pod.hard_spread:
-            spread = topology_spread.filter_nodes(spread, pod, fit, self._table, self._occupancy)
-        feasible = interpod_affinity.filter_nodes(spread, pod, self._table, self._occupancy, self.directory)
+            spread = topology_spread.filter_nodes(spread, pod, fit, self.table, self._occupancy)
+        feasible = interpod_affinity.filter_nodes(spread, pod, self.table, self._occupancy, self.directory)
         return FilteredNodes(fit, picked, unused, roomy, usable, spread, feasible, storage=storage)
 
     def _picked(self, pod: Pod, fit: NodeFit, storage: PodStorage | None, scoring: bool, every: bool) -> RepresentativeNodes:
         """Return one of all nodes that are equal to the filters (and scores) of the pod, out of those that fit it."""
         if len(fit.candidates) <= _MAX_UNGROUPED:
             return fit.ungrouped()
-        table, occupancy = self._table, self._occupancy
+        table, occupancy = self.table, self._occupancy
         keys: set[str] = set()
         touched: set[int] = set()
         spread = (*pod.hard_spread, *(self._soft_spread(pod) if scoring else ()))
@@ -722,7 +696,7 @@ class Cluster:
         if classes is None:
             if len(self._classes) >= _MAX_CACHED_FITS:
                 self._classes.clear()
-            columns: list[Sequence[object]] = [fit.unpreferred, *[self._table.marks(key)[0] for key in keys], *volumes.values()]
+            columns: list[Sequence[object]] = [fit.unpreferred, *[self.table.marks(key)[0] for key in keys], *volumes.values()]
             if pod.preferences is not None and not isinstance(pod.preferences, Malformed):
                 columns.append(self.met_weights(pod.preferences))
             classes = self._classes[asked] = NodeColumnClasses(fit.candidates, columns)
@@ -738,7 +712,7 @@ class Cluster:
                 self._loads.clear()
             loads = self._loads.get(classes)
             if loads is None:
-                loads = self._loads[classes] = LoadClasses(classes, self._table, self._occupancy)
+                loads = self._loads[classes] = LoadClasses(classes, self.table, self._occupancy)
             known = self._known_outcomes((pod.rules.profile, *asked[1:]))
             ranked = self._rankings[asked] = RankedNodes(loads, known)
         return ranked
@@ -752,7 +726,7 @@ class Cluster:
         """Return whether each node has enough resources for the pod, and the scores of resources."""
         if not pod.requests:
             return [(0,)] * len(nodes)
-        roomy = node_resources.filter_nodes(nodes, as_filtered(pod).requests, self._table, self._occupancy)
+        roomy = node_resources.filter_nodes(nodes, as_filtered(pod).requests, self.table, self._occupancy)
         scores = self._resource_scores(pod, roomy) if scoring else {}
         outcomes = dict(zip(roomy, zip(_weighted(scores, len(roomy), _weights_of(pod)), *scores.values(), strict=True), strict=True))
         return [outcomes.get(node, NO_ROOM) for node in nodes]
@@ -768,13 +742,13 @@ class Cluster:
         if fit is None:
             if len(self._fits) >= _MAX_CACHED_FITS:
                 self._fits.clear()
-            fit = self._fits[rules] = NodeFit(rules, self._table, self._version)
+            fit = self._fits[rules] = NodeFit(rules, self.table, self._version)
         return fit
 
     def reasons(self, filtered: FilteredNodes) -> list[str | None]:
         """Return the first plugin that rejects each node."""
         if filtered.everywhere is not None:
-            return [filtered.everywhere] * len(self._table.names)
+            return [filtered.everywhere] * len(self.table.names)
         rejections = filtered.fit.rejections.copy()
         stages = (filtered.picked.nodes, filtered.unused, filtered.roomy, filtered.usable, filtered.spread, filtered.feasible)
         for plugin, before, after in zip(_DYNAMIC_FILTERS, stages, stages[1:], strict=False):
@@ -813,9 +787,9 @@ class Cluster:
             scores[NODE_AFFINITY] = _normalize([preference[node] for node in feasible])
         if spread:
             scores[POD_TOPOLOGY_SPREAD] = topology_spread.scores(
-                feasible, spread, pod, filtered.fit, self._table, self._occupancy, filtered.picked
+                feasible, spread, pod, filtered.fit, self.table, self._occupancy, filtered.picked
             )
-        drawn = interpod_affinity.scores(feasible, pod, self._table, self._occupancy)
+        drawn = interpod_affinity.scores(feasible, pod, self.table, self._occupancy)
         if drawn is not None:
             scores[INTER_POD_AFFINITY] = drawn
         if pod.requests:
@@ -829,20 +803,20 @@ class Cluster:
         """Return the scores of nodes by resources, for the plugins that score."""
         scoring = pod.rules.profile.scoring
         if scoring is None:
-            scores = node_resources.scores(nodes, pod, self._table, self._occupancy, self._version)
+            scores = node_resources.scores(nodes, pod, self.table, self._occupancy, self._version)
         else:
             from afflint.scheduler.scoring_strategy import strategy_scores
 
-            scores = strategy_scores(scoring, nodes, pod, self._table, self._occupancy, self._version)
+            scores = strategy_scores(scoring, nodes, pod, self.table, self._occupancy, self._version)
         weights = pod.rules.profile.weights
         return scores if weights is None else {plugin: values for plugin, values in scores.items() if plugin in weights}
 
     def met_weights(self, preferences: tuple[Preference, ...]) -> list[int]:
         """Return for each node the sum of the weights of the preferred node affinity terms that match it."""
         if preferences not in self._preferences:
-            weights = [0] * len(self._table.nodes)
+            weights = [0] * len(self.table.nodes)
             for preference in preferences:
-                matching = self._table.matching(AnyOf((preference.term,)))
+                matching = self.table.matching(AnyOf((preference.term,)))
                 weights = [current + preference.weight * hit for current, hit in zip(weights, matching, strict=True)]
             self._preferences[preferences] = weights
         return self._preferences[preferences]

@@ -21,8 +21,6 @@ from afflint.storage.pod_volumes import PodClaim
 class ClusterStorage:
     """The storage of a cluster for the filters and scores of a scheduler of some version."""
 
-    __slots__ = ("_attached", "_limited", "_state", "_table", "_version")
-
     def __init__(
         self,
         objects: StorageObjects,

@@ -46,8 +46,6 @@ def _rarest(found: Anchors, *counted: Mapping[Label, list[int]]) -> tuple[Label,
 class LabelIndex:
     """Numbered sets of labels, indexed by label, to look up what a selector may match."""
 
-    __slots__ = ("_all", "_by_label")
-
     def __init__(self, labels: Iterable[Mapping[str, str]]) -> None:
         self._by_label: dict[Label, list[int]] = {}
         count = 0
@@ -72,20 +70,6 @@ class MatchTable(Generic[S]):
     The table only grows and has nothing about individual pods, so that copies of a cluster share it. New entries are compared only with
     those that share a label with them, if the selector requires one.
     """
-
-    __slots__ = (
-        "_anchors",
-        "_by_anchor",
-        "_by_label",
-        "_labels",
-        "_match",
-        "_selectors",
-        "_subjects",
-        "_without_anchor",
-        "selectors",
-        "selectors_of",
-        "subjects_of",
-    )
 
     def __init__(self, match: Callable[[S, Subject, dict[str, str]], bool], anchor: Callable[[S], Anchors]) -> None:
         self._match = match

@@ -46,8 +46,6 @@ class Directory:
     Namespaces and services may be compiled already; all other objects are given as parsed.
     """
 
-    __slots__ = ("_defaults", "_owners", "_scopes", "_services", "namespaces", "profiles")
-
     def __init__(
         self,
         namespaces: Iterable[object] = (),

@@ -29,8 +29,6 @@ Outcomes = dict[tuple[int, Load], Outcome]
 class NodeColumnClasses:
     """Nodes grouped by the values of some columns; the nodes of one class have equal values in all of them."""
 
-    __slots__ = ("number_of", "sizes")
-
     def __init__(self, nodes: Sequence[int], columns: Sequence[Sequence[object]]) -> None:
         numbers: dict[tuple[object, ...], int] = {}
         self.number_of = {node: numbers.setdefault(tuple([column[node] for column in columns]), len(numbers)) for node in nodes}
@@ -64,8 +62,6 @@ class LoadClass:
 
 class LoadClasses:
     """Classes of nodes split by their loads, kept up to date with the pods that are bound and unbound."""
-
-    __slots__ = ("_by_key", "_changes", "_occupancy", "_table", "classes", "created", "of_node")
 
     def __init__(self, classes: NodeColumnClasses, table: NodeTable, occupancy: Occupancy) -> None:
         self.classes = classes
@@ -108,8 +104,6 @@ class LoadClasses:
 
 class RankedNodes:
     """The nodes of some classes, ranked by their outcomes for pods with equal requests. ``known`` has outcomes that are known already."""
-
-    __slots__ = ("_known", "_outcomes", "_ranks", "_seen", "loads")
 
     def __init__(self, loads: LoadClasses, known: Outcomes) -> None:
         self.loads = loads

@@ -49,8 +49,6 @@ class NodeTable:
     class of nodes with equal values of these labels.
     """
 
-    __slots__ = ("_allocatable_rows", "_amounts", "_columns", "_keys", "_marks", "names", "nodes", "numbers", "taint_classes", "taint_rows")
-
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.nodes = sorted(nodes, key=lambda node: node.name)
         self.names = [node.name for node in self.nodes]

@@ -31,8 +31,6 @@ OF_REQUIRED = 2**31
 class MatchTables:
     """Which terms select which pods, in both directions; shared by the copies of a cluster."""
 
-    __slots__ = ("counted", "directory", "drawing", "forbidding", "resources")
-
     def __init__(self, directory: Directory) -> None:
         def reaches(term: Term, subject: Subject, labels: dict[str, str]) -> bool:
             return matches(term.selector, labels) and directory.covers(term, subject.namespace)
@@ -65,22 +63,6 @@ _COUNTED = ("_subjects", "_tallies", "_forbidding", "_drawing", "_used", "_rated
 
 class Occupancy:
     """The pods that run on the nodes of one cluster."""
-
-    __slots__ = (
-        "_drawing",
-        "_forbidding",
-        "_loads",
-        "_pods",
-        "_ports",
-        "_rated",
-        "_subjects",
-        "_tables",
-        "_tallies",
-        "_used",
-        "_volumes",
-        "bound",
-        "changes",
-    )
 
     def __init__(self, tables: MatchTables) -> None:
         self._tables = tables

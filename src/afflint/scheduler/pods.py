@@ -193,13 +193,9 @@ def read_pod(data: object, *, resources: bool = False, comparisons: bool = False
             from afflint.storage.pod_volumes import read_volumes
 
             pod = pod._replace(volumes=read_volumes(namespace, name, string(meta.get("uid"), "metadata.uid"), spec))
-        return _with_requests(pod, spec, status) if resources else pod
+        return pod._replace(requests=read_requests(spec, status), rated=read_rated(spec, status)) if resources else pod
     except InventoryError as error:
         raise error_in("Pod", f"{namespace}/{name}", error) from None
-
-
-def _with_requests(pod: Pod, spec: dict[str, Any], status: dict[str, Any]) -> Pod:
-    return pod._replace(requests=read_requests(spec, status), rated=read_rated(spec, status))
 
 
 def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any], *, comparisons: bool) -> Pod:

@@ -43,21 +43,6 @@ class VolumeGroup(NamedTuple):
 class ClassProfile:
     """The free volumes of one storage class, in groups, and its capacities, by node: as they are before any claim is bound."""
 
-    __slots__ = (
-        "_at",
-        "_capacities",
-        "_everywhere",
-        "_labels",
-        "_row",
-        "_row_by_size",
-        "_storage_class",
-        "_table",
-        "group_of",
-        "groups",
-        "kinds",
-        "volumes",
-    )
-
     def __init__(self, name: str, objects: StorageObjects, reach: VolumeReach, table: NodeTable) -> None:
         self._storage_class: StorageClass | None = objects.classes.get(name)
         self._table = table
@@ -154,8 +139,6 @@ class ClassProfile:
 
 class FreeVolumes:
     """The volumes of a storage class that no claim has taken yet, by the groups of its profile, smallest first."""
-
-    __slots__ = ("_by_group", "_profile", "taken_on")
 
     def __init__(self, profile: ClassProfile, taken: Iterable[PersistentVolume]) -> None:
         self._profile = profile

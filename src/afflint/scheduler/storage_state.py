@@ -32,11 +32,6 @@ class StorageState:
     other classes it is unknown where a new volume can be used: its claim then only has the node that was selected.
     """
 
-    __slots__ = (
-        "_free", "_new_volumes", "_profiles", "_reserved", "_table", "_translated", "claims", "csi", "csi_rows", "objects",
-        "occupancy", "reach", "volumes",
-    )  # fmt: skip
-
     def __init__(self, objects: StorageObjects, table: NodeTable, occupancy: Occupancy, new_volumes: Mapping[str, tuple[str, ...]]) -> None:
         self.objects = objects
         self.claims: dict[ClaimKey, PersistentVolumeClaim] = objects.claims.copy()
@@ -58,7 +53,7 @@ class StorageState:
     def copy(self, occupancy: Occupancy) -> StorageState:
         """Return a copy for a copy of the running pods, which can change independently."""
         other = StorageState.__new__(StorageState)
-        for name in self.__slots__:
+        for name in vars(self):
             setattr(other, name, getattr(self, name))
         other.claims, other.volumes = self.claims.copy(), self.volumes.copy()
         other._free = {name: free.copy() for name, free in self._free.items()}

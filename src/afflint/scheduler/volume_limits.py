@@ -33,8 +33,6 @@ class DriverVolume(NamedTuple):
 class AttachedVolumes:
     """The volumes of drivers on each node: those of the running pods, and those that VolumeAttachments name."""
 
-    __slots__ = ("_by_attachment", "_by_pod", "_on", "_state", "counts")
-
     def __init__(self, state: StorageState, table: NodeTable) -> None:
         self._state = state
         self._on: dict[int, Counter[DriverVolume]] = {}
@@ -118,8 +116,6 @@ def _replaced(plugin: InTreePlugin, csi: CSINode | None) -> bool:
 
 class VolumeLimits:
     """The volumes that a pod would add to a node. ``attached`` is None if no driver has a limit on any node."""
-
-    __slots__ = ("_attached", "_new", "_pod", "_state", "_strict")
 
     def __init__(self, pod: Pod, state: StorageState, attached: AttachedVolumes | None, version: tuple[int, int]) -> None:
         self._pod = pod

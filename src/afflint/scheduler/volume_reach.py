@@ -16,8 +16,6 @@ _FEW = 32
 class VolumeReach:
     """The nodes of a table that node selector terms match; each list of terms is resolved once."""
 
-    __slots__ = ("_columns", "_distinct", "_index", "_nodes", "_table")
-
     def __init__(self, table: NodeTable) -> None:
         self._table = table
         self._index = LabelIndex([node.labels for node in table.nodes])

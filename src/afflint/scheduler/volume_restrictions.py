@@ -32,8 +32,6 @@ def missing_claim(pod: Pod, state: StorageState) -> VolumeRejection | None:
 class VolumeRestrictions:
     """Which nodes the disks and claims of running pods exclude for a pod."""
 
-    __slots__ = ("_claim_in_use", "disk_nodes")
-
     def __init__(self, pod: Pod, state: StorageState) -> None:
         occupancy = state.occupancy
         claims = [each for each in pod.volumes if isinstance(each, PodClaim) and not each.ephemeral]

@@ -23,8 +23,6 @@ _NO_ZONE = VolumeRejection(VOLUME_ZONE, ("node(s) had no available volume zone",
 class VolumeZone:
     """The zones and regions of the volumes of a pod. ``rejection`` is why no node is possible."""
 
-    __slots__ = ("_table", "rejection", "topologies")
-
     def __init__(self, pod: Pod, state: StorageState, table: NodeTable) -> None:
         self._table = table
         self.topologies: list[Requirement] = []

@@ -10,21 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.checks.match import Target
 from afflint.checks.registry import bind_rules
+from afflint.controllers.pod_source import PRIORITY_FIELDS
 from afflint.controllers.running_pods import is_controlled_by
 from afflint.findings.coverage import Coverage
 from afflint.findings.errors import UserError
 from afflint.findings.finding import FileId, Folder
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import join_words, pluralize, quoted
+from afflint.findings.phrases import join_words, pluralize, quoted, summarize_names
 from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.declared_nodes import assumption_note, pools_with_expected_labels
-from afflint.inventory.node_classes import NodeClass
+from afflint.inventory.node_classes import NodeClass, classes_of
 from afflint.inventory.node_files import NodeFact, NodeFileError, ParsedFiles, are_whole, bytes_of, documents_of, nodes_of
 from afflint.inventory.node_folders import FolderCluster, RootsCluster, cluster_folders, folder_here
 from afflint.inventory.pod_files import RUNNING_KINDS, RunningPods, has_other_objects, may_be_stored, running_pods
+from afflint.inventory.priorities import PRIORITY_CLASS, priorities_of, read_priority_classes, with_priorities
 from afflint.inventory.scheduler_profiles import profiles_of
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
+from afflint.inventory.source_objects import objects_of
+from afflint.inventory.uncounted import maintenance_notes, with_uncounted_requests
 from afflint.kube.kinds import KINDS
 from afflint.kube.node_labels import ZONE
 from afflint.manifests.reader import objects_in
@@ -43,6 +47,7 @@ from afflint.report.model import RenderSummary
 from afflint.simulation.problems import UNREADABLE, PlaceProblems
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import Source, each_once
+from afflint.storage.profiles import STORAGE_PROFILE
 from afflint.yaml.object_fields import kind_of, name_of, namespace_of
 
 if TYPE_CHECKING:
@@ -308,8 +313,6 @@ class _PlaceReading:
         )
         simulation_input = _with_priorities(simulation_input, self._files, {**self._context, **self._results})
         if request.resources and not counted and (self._nodes or self._classes):
-            from afflint.inventory.uncounted import with_uncounted_requests
-
             return simulation_input._replace(pod_sources=with_uncounted_requests(simulation_input.pod_sources))
         return simulation_input
 
@@ -323,8 +326,6 @@ class _PlaceReading:
         if manifest_index.facts.schedulers:
             yield from profiles_of(manifest_index.facts.schedulers).notes(name_of)
         if manifest_index.facts.maintenance:
-            from afflint.inventory.uncounted import maintenance_notes
-
             yield from maintenance_notes(manifest_index.facts.maintenance, [each.node for each in self._nodes])
 
     def _manifest_files(self) -> int:
@@ -375,7 +376,6 @@ def _with_storage(
 ) -> SimulationInput:
     """Return the input with the claims of the workloads, and the storage objects of the manifests and of ``dumps``."""
     from afflint.inventory.volumes import DUMPED_KINDS, StorageOptions, with_storage
-    from afflint.storage.profiles import STORAGE_PROFILE
 
     dumped: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in (*DUMPED_KINDS, STORAGE_PROFILE)}
     for source in dumps:
@@ -450,8 +450,7 @@ def _check_one_cluster(files: Files, workloads: Iterable[Pods], renders: Rendere
             elsewhere = frozenset(folder for folder in folders.values() if folder and folder not in own)
             roots = frozenset(map(names.__getitem__, paths)), frozenset(names.values())
             clusters.append(RootsCluster(renders.names_of(paths)[0], *roots, elsewhere))
-        more = [f"{len(clusters) - _MOST_NAMED} more"] if len(clusters) > _MOST_NAMED else []
-        listed = join_words([*(quoted(each.name) for each in clusters[:_MOST_NAMED]), *more])
+        listed = summarize_names([quoted(each.name) for each in clusters], most=_MOST_NAMED)
         raise SeveralClustersError(
             f"the manifests are for {len(clusters)} clusters, because they create the same objects: {listed}; name only the paths of one "
             "cluster, and the nodes with --nodes",
@@ -499,14 +498,9 @@ def _unapplied_policies(policies: Iterable[MutatingPolicy]) -> Iterator[str]:
 
 def _with_priorities(simulation_input: SimulationInput, files: Files, results: Mapping[FileId, FileResult]) -> SimulationInput:
     """Return the input with the priorities of its workloads, if a PriorityClass or a workload shows that there are any."""
-    from afflint.controllers.pod_source import PRIORITY_FIELDS
-
     named = any(not each.pod.keys().isdisjoint(PRIORITY_FIELDS) for each in simulation_input.pod_sources)
     if not (named or any("PriorityClass" in result.passed for result in results.values())):
         return simulation_input
-    from afflint.inventory.priorities import PRIORITY_CLASS, priorities_of, read_priority_classes, with_priorities
-    from afflint.inventory.source_objects import objects_of
-
     readable = [file for file, result in results.items() if result.readable]
     found = (data for source in files.of(readable).values() for _, data, _ in objects_of(source, frozenset((PRIORITY_CLASS,)).__contains__))
     pod_sources = with_priorities(simulation_input.pod_sources, read_priority_classes(found))
@@ -529,8 +523,6 @@ def _classes(files: Files, pools: Pools | None, counts: Mapping[str, int], *, wi
     """
     if pools is None and not counts:
         return ()
-    from afflint.inventory.node_classes import classes_of
-
     classes = classes_of(_each_once(files, filter(pools.is_here, pools.whole)) if pools is not None else (), counts)
     return tuple(classes if with_least else [each if each.name in counts else replace(each, least=0) for each in classes])
 

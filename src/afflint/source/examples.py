@@ -15,6 +15,7 @@ counts them and afflint reads what the reader sees.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from afflint.findings.namedtuples import NamedTuple
 
@@ -103,52 +104,26 @@ class Example(NamedTuple):
         return f"{self.rule}-line-{self.line}"
 
 
-class ExamplePage(NamedTuple):
-    """A page: its front matter, the headings and prose outside fences, and its examples."""
-
-    name: str
-    front: dict[str, str]
-    headings: list[str]
-    prose: list[str]
-    examples: list[Example]
-
-
-def parse(name: str, text: str, file: str = "") -> ExamplePage:
-    """Parse the text of a page; ``name`` is that of its rule. Raises ExampleError if the front matter is not closed."""
-    matter, body = "", text
+def parse(name: str, text: str, file: str = "") -> list[Example]:
+    """Return the examples of a page; ``name`` is that of its rule. Raises ExampleError if the front matter is not closed."""
+    body = text
     if text.startswith("---\n"):
-        matter, closing, body = text[4:].partition("\n---\n")
+        _, closing, body = text[4:].partition("\n---\n")
         if not closing:
             raise ExampleError("front matter must be enclosed in two `---` lines", 1)
     before = text[: len(text) - len(body)].count("\n")
-    prose, fences = _parts(body)
-    examples = [Example(name, before + fence.line, fence.info, fence.text, file) for fence in fences if fence.info != REPORT_FENCE]
-    front = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in matter.splitlines())}
-    return ExamplePage(name, front, [line for line in prose if line.startswith("#")], prose, examples)
+    return [Example(name, before + line, info, example, file) for line, info, example in _fences(body) if info != REPORT_FENCE]
 
 
-class _Fence(NamedTuple):
-    """A fence: the ``line`` on which it opens, and ``info``, the text after its backticks."""
-
-    line: int
-    info: str
-    text: str
-
-
-def _parts(body: str) -> tuple[list[str], list[_Fence]]:
-    """Split a page into the lines outside its fences, and the fences; a fence that is never closed is not one."""
+def _fences(body: str) -> Iterator[tuple[int, str, str]]:
+    """Yield for each fence its first line, the text after its backticks, and its content; one that is never closed is not a fence."""
     lines = body.split("\n")
     last = max((number for number, line in enumerate(lines) if line == _FENCE), default=-1)
-    prose: list[str] = []
-    fences: list[_Fence] = []
     opened: int | None = None
     for number, line in enumerate(lines):
-        if opened is None and line.startswith(_FENCE) and number < last:
-            opened = number
-        elif opened is None:
-            prose.append(line)
+        if opened is None:
+            opened = number if line.startswith(_FENCE) and number < last else None
         elif line == _FENCE:
             text = "".join(f"{each}\n" for each in lines[opened + 1 : number])
-            fences.append(_Fence(opened + 1, lines[opened].removeprefix(_FENCE).strip(), text))
+            yield opened + 1, lines[opened].removeprefix(_FENCE).strip(), text
             opened = None
-    return prose, fences

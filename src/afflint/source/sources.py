@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -463,8 +464,6 @@ def standard_input(name: str | None = None) -> Source:
 
 
 def _standard_input() -> bytes:
-    import sys
-
     if sys.stdin is None:
         raise OSError(errno.EBADF, "standard input is closed")
     return read_all(sys.stdin.buffer.read, LARGEST)

@@ -18,38 +18,20 @@ _MANY, _ONCE = ("ReadWriteMany",), ("ReadWriteOnce",)
 _MODES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         (
-            "ebs.csi.aws.com",
-            "kubernetes.io/aws-ebs",
-            "pd.csi.storage.gke.io",
-            "kubernetes.io/gce-pd",
-            "disk.csi.azure.com",
-            "kubernetes.io/azure-disk",
-            "csi.vsphere.vmware.com",
-            "cinder.csi.openstack.org",
-            "kubernetes.io/cinder",
-            "driver.longhorn.io",
-            "topolvm.io",
-            "topolvm.cybozu.com",
-            "kubevirt.io/hostpath-provisioner",
-            "directpv-min-io",
+            "ebs.csi.aws.com", "kubernetes.io/aws-ebs", "pd.csi.storage.gke.io", "kubernetes.io/gce-pd", "disk.csi.azure.com",
+            "kubernetes.io/azure-disk", "csi.vsphere.vmware.com", "cinder.csi.openstack.org", "kubernetes.io/cinder",
+            "driver.longhorn.io", "topolvm.io", "topolvm.cybozu.com", "kubevirt.io/hostpath-provisioner", "directpv-min-io",
         ),
         _ONCE,
     ),
     **dict.fromkeys(
         (
-            "rbd.csi.ceph.com",
-            "cephfs.csi.ceph.com",
-            "pxd.portworx.com",
-            "kubernetes.io/portworx-volume",
-            "linstor.csi.linbit.com",
-            "efs.csi.aws.com",
-            "file.csi.azure.com",
-            "nfs.csi.k8s.io",
-            "manila.csi.openstack.org",
+            "rbd.csi.ceph.com", "cephfs.csi.ceph.com", "pxd.portworx.com", "kubernetes.io/portworx-volume", "linstor.csi.linbit.com",
+            "efs.csi.aws.com", "file.csi.azure.com", "nfs.csi.k8s.io", "manila.csi.openstack.org",
         ),
         _MANY,
     ),
-}
+}  # fmt: skip
 _ENDINGS = (".rbd.csi.ceph.com", ".cephfs.csi.ceph.com")
 _TRIDENT = "csi.trident.netapp.io"
 

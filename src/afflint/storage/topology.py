@@ -68,6 +68,9 @@ def _zone(key: str = ZONE) -> VolumeTopology:
 _EVERYWHERE = VolumeTopology("any", (), "provisioner")
 _SEVERAL_ZONES = VolumeTopology("zones", (ZONE,), "provisioner")
 
+_SHARED_FILES = (
+    "efs.csi.aws.com", "file.csi.azure.com", "nfs.csi.k8s.io", "manila.csi.openstack.org", "smb.csi.k8s.io", "filestore.csi.storage.gke.io",
+)  # fmt: skip
 _PROVISIONERS: Mapping[str, VolumeTopology] = {
     "ebs.csi.aws.com": _zone("topology.ebs.csi.aws.com/zone"),
     "kubernetes.io/aws-ebs": _zone(),
@@ -80,14 +83,8 @@ _PROVISIONERS: Mapping[str, VolumeTopology] = {
     "csi.hetzner.cloud": _zone("csi.hetzner.cloud/location"),
     **dict.fromkeys(
         (
-            "dobs.csi.digitalocean.com",
-            "linodebs.csi.linode.com",
-            "csi.scaleway.com",
-            "block.csi.vultr.com",
-            "blockvolume.csi.oraclecloud.com",
-            "vpc.block.csi.ibm.io",
-            "diskplugin.csi.alibabacloud.com",
-            "evs.csi.huaweicloud.com",
+            "dobs.csi.digitalocean.com", "linodebs.csi.linode.com", "csi.scaleway.com", "block.csi.vultr.com",
+            "blockvolume.csi.oraclecloud.com", "vpc.block.csi.ibm.io", "diskplugin.csi.alibabacloud.com", "evs.csi.huaweicloud.com",
         ),
         _zone(),
     ),
@@ -103,30 +100,14 @@ _PROVISIONERS: Mapping[str, VolumeTopology] = {
     "directpv-min-io": _node("directpv.min.io/node"),
     **dict.fromkeys(
         (
-            "driver.longhorn.io",
-            "io.openebs.csi-mayastor",
-            "efs.csi.aws.com",
-            "file.csi.azure.com",
-            "nfs.csi.k8s.io",
-            "manila.csi.openstack.org",
-            "smb.csi.k8s.io",
-            "filestore.csi.storage.gke.io",
-            "csi.trident.netapp.io",
-            "pxd.portworx.com",
-            "kubernetes.io/portworx-volume",
-            "linstor.csi.linbit.com",
-            "driver.harvesterhci.io",
-            "csi.nutanix.com",
-            "csi.hpe.com",
-            "infinibox-csi-driver",
-            "block.csi.ibm.com",
-            "spectrumscale.csi.ibm.com",
-            "csi.san.synology.com",
-            "hspc.csi.hitachi.com",
+            *_SHARED_FILES,
+            "driver.longhorn.io", "io.openebs.csi-mayastor", "csi.trident.netapp.io", "pxd.portworx.com", "kubernetes.io/portworx-volume",
+            "linstor.csi.linbit.com", "driver.harvesterhci.io", "csi.nutanix.com", "csi.hpe.com", "infinibox-csi-driver",
+            "block.csi.ibm.com", "spectrumscale.csi.ibm.com", "csi.san.synology.com", "hspc.csi.hitachi.com",
         ),
         _EVERYWHERE,
     ),
-}
+}  # fmt: skip
 DRIVER_ZONES = frozenset(key for each in _PROVISIONERS.values() if each.scope == "zone" for key in each.keys if key != ZONE)
 """The node labels with which drivers report the zone of a node."""
 _ENDINGS: Mapping[str, VolumeTopology] = dict.fromkeys(
@@ -136,16 +117,6 @@ _ENDINGS: Mapping[str, VolumeTopology] = dict.fromkeys(
 _BEGINNINGS: Mapping[str, VolumeTopology] = {"rbd.csi.ceph.com": _EVERYWHERE, "cephfs.csi.ceph.com": _EVERYWHERE, "fsx.": _EVERYWHERE}
 _LAST_PARTS_OF_NODE_KEYS = ("hostname", "host", "node", "nodename")
 
-_SHARED_FILES = frozenset(
-    (
-        "efs.csi.aws.com",
-        "file.csi.azure.com",
-        "nfs.csi.k8s.io",
-        "manila.csi.openstack.org",
-        "smb.csi.k8s.io",
-        "filestore.csi.storage.gke.io",
-    )
-)
 _SHARED_FILE_ENDINGS = (".cephfs.csi.ceph.com", ".nfs.csi.ceph.com", "nfs-subdir-external-provisioner")
 _BLOCK_DEVICES = frozenset(("driver.longhorn.io", "linstor.csi.linbit.com", "io.openebs.csi-mayastor", "rbd.csi.ceph.com"))
 

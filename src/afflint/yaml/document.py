@@ -111,7 +111,11 @@ class Document:
     def has_directives(self) -> bool:
         """True if the document may contain directives of a strategic merge patch."""
         if self._directed is None:
-            self._directed = b"$" in self.raw_bytes and _holds_directives(self.raw_bytes)
+            self._directed = b"$" in self.raw_bytes
+            if self._directed:
+                from afflint.yaml.patch_directives import holds_directives
+
+                self._directed = holds_directives(self.raw_bytes)
         return self._directed
 
     def locate(self, path: Path, *, key: bool = False) -> Span:
@@ -314,12 +318,6 @@ class Document:
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _PROPERTIES = re.compile(r"(?:[&!]\S*(?:\s+|#.*)*)*")
 _ALIAS_OR_COMMENT = re.compile(r"(\*[^\s,\[\]{}]+)|#[^\r\n]*")
-
-
-def _holds_directives(raw_bytes: bytes) -> bool:
-    from afflint.yaml.patch_directives import holds_directives
-
-    return holds_directives(raw_bytes)
 
 
 # The `id` of ruamel.yaml's nodes: importing their classes takes longer than reading most files.

@@ -191,7 +191,7 @@ def _changes(page: TextLayout, step: Single, *, is_item: bool) -> list[_TextChan
     path = pruned(data, step)
     if len(path) < 1 + is_item:
         raise UnclearError
-    return _removed(page, path)
+    return _without_entry(page, path, page.node(path[:-1]), _entries(page, path[:-1]), _position(page, path))
 
 
 # Replacing values.
@@ -371,10 +371,6 @@ def _is_alike(one: Any, other: Any) -> bool:
 
 
 # Removing entries.
-
-
-def _removed(page: TextLayout, path: Path) -> list[_TextChange]:
-    return _without_entry(page, path, page.node(path[:-1]), _entries(page, path[:-1]), _position(page, path))
 
 
 def _without_entry(page: TextLayout, path: Path, parent: Any, entries: list[LayoutEntry], position: int) -> list[_TextChange]:

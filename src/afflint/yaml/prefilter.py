@@ -9,6 +9,7 @@ from functools import cache
 from afflint.findings.finding import Span
 from afflint.yaml import terraform
 from afflint.yaml.documents import Document, Problem, read, split
+from afflint.yaml.placeholders import holds_control
 
 # A value can have an anchor and a tag. An alias or a block scalar is not resolved here, but by the parser.
 _COMMENTS = rb"(?:#[^\n]*\n[ \t\r\n]*)*"
@@ -228,8 +229,6 @@ def looks_templated(name: str, data: bytes) -> bool:
     """Whether an unparsable file is a Go (or Jinja) template; a parsable one only quotes templates."""
     if b"{{" not in data and b"{%" not in data:
         return False
-    from afflint.yaml.placeholders import holds_control
-
     return holds_control(data) or in_template_folder(name)
 
 

@@ -80,12 +80,12 @@ def undecided_placeholder(program: Program, variables: Mapping[str, Program | No
     Only placeholders below ``path``, which the expression reads, can. They cannot if the expression is also false with a value in their
     place on which no function of strings works, and with each string that the expression or its parameters name.
     """
-    data = given.value("object")
+    data = given.values.get("object")
     texts = [each for each in _strings(value_at_path(data, *path)) if is_placeholder(each)]
     if not texts:
         return None
     needed = _needed_variables(program, variables)
-    constants = {text for each in (program, *needed) for text in cel.texts_in(each.text)} | set(_strings(given.value("params")))
+    constants = {text for each in (program, *needed) for text in cel.texts_in(each.text)} | set(_strings(given.values.get("params")))
     if len(constants) > _MOST_CONSTANTS:
         return texts[0]
     try:

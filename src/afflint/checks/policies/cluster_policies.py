@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from afflint.admission.api_resources import resource_of
 from afflint.checks.match import Match, located
 from afflint.checks.policies.admission_policies import AdmissionEvaluator, PolicyDenial
 from afflint.checks.policies.evaluation import UnevaluatedPolicy
 from afflint.checks.policies.policy_compiler import Unknown
-from afflint.checks.registry import CATEGORIES, rules
+from afflint.checks.registry import CATEGORIES, BoundRule, rules
 from afflint.config.settings import ALL
 from afflint.findings.errors import UserError
 from afflint.findings.finding import NO_FILE, FileId, Finding, Found, ObjectRef, Severity
@@ -30,14 +30,10 @@ from afflint.policies.admission_manifests import BINDING, POLICY, AdmissionPolic
 from afflint.policies.kyverno_policies import EXCEPTION
 from afflint.policies.policy_files import Admission, read_admission
 from afflint.source.sources import Source
-from afflint.yaml.document import map_at
+from afflint.yaml.document import Document, map_at
 from afflint.yaml.documents import read
 from afflint.yaml.object_fields import kind_of, metadata_of
 from afflint.yaml.prefilter import Reading
-
-if TYPE_CHECKING:
-    from afflint.checks.registry import BoundRule
-    from afflint.yaml.document import Document
 
 
 class Admitted(NamedTuple):

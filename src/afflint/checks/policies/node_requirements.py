@@ -9,6 +9,8 @@ from afflint.admission.pod_admission import given_labels
 from afflint.checks.match import Match
 from afflint.checks.policies.subject import PolicySubject
 from afflint.constraints.nodes import Alternative, parse_node_constraints
+from afflint.controllers.kubevirt_cluster import SCHEDULABLE, KubeVirtCluster
+from afflint.findings.edits import Insert
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.kube.constraints import REQUIRED
@@ -118,7 +120,6 @@ def _labels_of_launcher(case: PolicySubject) -> dict[str, str]:
     """Return the labels that KubeVirt requires on the nodes of a VM, unless its own nodeSelector has them: see ``launcher_pod``."""
     if not case.pods.kubevirt:
         return {}
-    from afflint.controllers.kubevirt_cluster import SCHEDULABLE, KubeVirtCluster
     from afflint.controllers.launcher_pod import ARCH
 
     cluster = KubeVirtCluster(case.manifest_index.kubevirt_resource if case.manifest_index is not None else {})
@@ -172,8 +173,6 @@ class NodeAlternatives:
 
     def edits_adding(self, wanted: Requirement) -> tuple[SymbolicEdit, ...]:
         """Return the edits that add the requirement; none if no node would meet all requirements then."""
-        from afflint.findings.edits import Insert
-
         case = self._case
         if case.pods.operated or any(conflict([*each, wanted]) for each in self.alternatives):
             return ()

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from afflint.checks.cluster_view import AS_ORDERED
+from afflint.checks.cluster_view import AS_ORDERED, ClusterView
 from afflint.checks.match import CrossManifestMatch, Match
 from afflint.checks.policies.node_requirements import name_path
 from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.controllers.evictions import migration_obstacle
+from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize
 from afflint.placement import proofs
 from afflint.placement.failures import Disruption, UnknownLossError, failures, label_key
-from afflint.placement.rejections import Rejections, running_pod_index, unknown_node
+from afflint.placement.plan import DisruptionEffect, ReplicaMove
+from afflint.placement.rejections import Rejections, RunningPodIndex, unknown_node
 from afflint.placement.rollout_bounds import RolloutBounds
 from afflint.placement.rollouts import Rollouts
+from afflint.placement.schedule import PlacedWorkload
 from afflint.policies.check_params import NoParameters, Survives
 from afflint.scheduler.nodes import ITSELF
-
-if TYPE_CHECKING:
-    from afflint.checks.cluster_view import ClusterView
-    from afflint.controllers.pod_source import PodSource
-    from afflint.placement.plan import DisruptionEffect, ReplicaMove
-    from afflint.placement.schedule import PlacedWorkload
 
 _ALWAYS = "whatever the placement"
 _MOST_NAMED = 3
@@ -62,7 +58,7 @@ def fits(cases: Sequence[PolicySubject], _params: NoParameters, view: ClusterVie
         cluster = view.schedule.cluster
         why = _unknown_node_reason(each)
         if not why:
-            running_pods = running_pods or running_pod_index(cluster)
+            running_pods = running_pods or RunningPodIndex(cluster)
             identity, reasons = next(iter(each.placed.pending.items()))
             pod = next(pod for pod in each.placed.pods if (pod.namespace, pod.name) == identity)
             titles = {owned: placed.pod_source.key for owned, placed in view.schedule.owners.items()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from afflint.checks.match import Match
 from afflint.checks.policies.node_requirements import name_path, node_alternatives_of
 from afflint.checks.policies.subject import PolicySubject
+from afflint.findings.edits import Insert, Replace
 from afflint.findings.finding import folder_distance
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, summarize_names
@@ -210,8 +211,6 @@ def _is_lost(each: SpreadingConstraint, wanted: RequiredSpreading) -> bool:
 
 def _adding_spread(case: PolicySubject, found: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> tuple[SymbolicEdit, ...]:
     """Return the edits that change or add a spread constraint to meet the policy; none if it is unclear which pods to select."""
-    from afflint.findings.edits import Insert, Replace
-
     if case.pods.operated:
         return ()
     skew, when = wanted.max_skew or 1, "DoNotSchedule" if wanted.hard else "ScheduleAnyway"
@@ -232,8 +231,6 @@ def _adding_spread(case: PolicySubject, found: Sequence[SpreadingConstraint], wa
 
 def _counting_one_revision(each: SpreadingConstraint, wanted: RequiredSpreading) -> tuple[SymbolicEdit, ...]:
     """Return the edit with which a spread constraint counts only the pods of one revision; none if it does already."""
-    from afflint.findings.edits import Insert
-
     if not wanted.is_lost_in_rollout(each):
         return ()
     if each.label_keys:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.admission.pod_admission import given_labels, given_tolerations
 from afflint.checks.match import CrossManifestMatch, Match
 from afflint.constraints.nodes import Alternative, NodeConstraints, parse_node_constraints
+from afflint.controllers.rollouts import revision_label
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Pods, PolicyCandidate, migration_of
 from afflint.kube.constraints import Constraints, constraints_of
@@ -261,8 +262,6 @@ class PolicySubject:
     @property
     def revision_label(self) -> str:
         """The label that distinguishes the pods of two revisions that a rollout runs at the same time; empty if it runs one at a time."""
-        from afflint.controllers.rollouts import revision_label
-
         if self._candidate is not None:
             return self._candidate.revision_label
         if self._workload is not None:

@@ -9,6 +9,7 @@ from afflint.checks.live_migration import obstacle
 from afflint.checks.match import Match, inserting, replacing
 from afflint.checks.policies.node_requirements import name_path
 from afflint.checks.policies.subject import PolicySubject
+from afflint.controllers.kubevirt_cluster import KubeVirtCluster, eviction_strategy
 from afflint.controllers.replica_counts import ReplicaRange
 from afflint.findings.paths import Path
 from afflint.findings.phrases import pluralize, quoted
@@ -75,7 +76,7 @@ def required_service(case: PolicySubject, params: RequiredService) -> Iterator[M
     if case.manifest_index is None:
         if not params.exempt_without_ports or any(list_at(each, "ports") for each in list_at(case.pod, "containers")):
             yield _candidate(case)
-    elif pods.labels_known and _scale(case).most != 0 and not case.manifest_index.is_exposed(pods):
+    elif pods.labels_known and _scale(case).most != 0 and pods.key not in case.manifest_index.exposed:
         yield Match(name_path(case), f"no Service selects the pods of {case.title}")
 
 
@@ -108,8 +109,6 @@ def required_migratability(case: PolicySubject, params: RequiredMigratability) -
         if migration.pin or migration.obstacles or migration.instancetype or params.eviction_strategies:
             yield Match((), "it may not be able to migrate")
         return
-    from afflint.controllers.kubevirt_cluster import KubeVirtCluster, eviction_strategy
-
     configured = migration.strategy or ""
     cluster = KubeVirtCluster(case.manifest_index.kubevirt_resource)
     strategy = eviction_strategy(migration.strategy, case.manifest_index.kubevirt_resource)

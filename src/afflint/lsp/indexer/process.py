@@ -50,6 +50,7 @@ from afflint.lsp.indexer.requests import answer
 from afflint.lsp.indexer.workspace import IndexedDocument, Workspace, WorkspaceState
 from afflint.lsp.text import EditorText
 from afflint.lsp.uris import to_uri
+from afflint.pipeline.baseline import of_file
 from afflint.pipeline.reduce_step import policies_of
 
 _NICE_VALUE = 5
@@ -213,8 +214,6 @@ def _document_findings(document: IndexedDocument, state: WorkspaceState) -> Docu
     places = tuple([_numbered_file(each, state) for each in pointed_to])
     old: tuple[BaselinedFinding, ...] = ()
     if state.baseline is not None:
-        from afflint.pipeline.baseline import of_file
-
         entries = of_file(state.baseline, state.name(file)) | state.old.get(file, Counter())
         old = tuple([BaselinedFinding(entry, count) for entry, count in entries.items()])
     mutating = policies_of(state.reduced.files.names, state.reduced.mutating)

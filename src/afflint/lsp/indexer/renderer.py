@@ -23,9 +23,11 @@ from afflint.lsp.indexer import protocol
 from afflint.lsp.indexer.map_cache import MapCache
 from afflint.lsp.indexer.protocol import RenderedFile, RenderEnded, RenderRequest, ReplacedFinding, content_checksum
 from afflint.lsp.indexer.workspace import without_faulty
+from afflint.pipeline.baseline import of_config
 from afflint.pipeline.options import Options
 from afflint.pipeline.run import Outcome
 from afflint.pipeline.session import Session
+from afflint.report.coverage import coverage_lines
 from afflint.source.files import read_regular
 
 _NICE_VALUE = 10
@@ -90,9 +92,6 @@ def _render(request: RenderRequest) -> RenderEnded:
 
 
 def _rendered(request: RenderRequest, config: Config) -> RenderEnded:
-    from afflint.pipeline.baseline import of_config
-    from afflint.report.coverage import coverage_lines
-
     session = Session(config)
     sources = session.sources(["."])
     map_cache = MapCache(request.folder)

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from afflint.config import Config
 from afflint.findings.errors import UserError
@@ -16,6 +15,7 @@ from afflint.lsp.folder_config import CommandLineConfig, ConfiguredFolder
 from afflint.lsp.indexer.map_cache import EditorBuffer, MapCache
 from afflint.lsp.text import EditorText
 from afflint.manifests.manifest import Manifest
+from afflint.pipeline.baseline import Baseline, BaselineEntry, BaselineError, apply, entry_of, of_config
 from afflint.pipeline.map_step import Checker, MapSettings
 from afflint.pipeline.options import Options
 from afflint.pipeline.reduced_run import ReducedRun
@@ -24,9 +24,6 @@ from afflint.pipeline.session import Session
 from afflint.source.sources import Identities, Source, is_in_chart
 from afflint.yaml import documents
 from afflint.yaml.documents import Document
-
-if TYPE_CHECKING:
-    from afflint.pipeline.baseline import Baseline, BaselineEntry
 
 
 class WorkspaceState(NamedTuple):
@@ -100,8 +97,6 @@ class Workspace:
     def _run(
         self, config: Config, buffers: Mapping[str, EditorBuffer], report_progress: Callable[[int, int], None], with_unopened: bool
     ) -> WorkspaceState:
-        from afflint.pipeline.baseline import of_config
-
         session = Session(config, {path: each.data for path, each in buffers.items()})
         if self.all_files and self._stale:
             self._stale = False
@@ -186,8 +181,6 @@ class ParsedText:
 
 def _new(reduced: ReducedRun, findings: Sequence[Finding], known: Baseline, old: dict[FileId, Counter[BaselineEntry]]) -> list[Finding]:
     """Return the findings that a baseline does not silence, and add the entries that silence the others to ``old``."""
-    from afflint.pipeline.baseline import apply, entry_of
-
     new = apply(findings, known, [reduced.files.sources[file].name for file in reduced.results]).new
     remaining = {id(each) for each in new}
     for each in findings:
@@ -198,8 +191,6 @@ def _new(reduced: ReducedRun, findings: Sequence[Finding], known: Baseline, old:
 
 def without_faulty(config: Config, error: UserError) -> Config:
     """Return the configuration without the nodes or the baseline, whichever cannot be used."""
-    from afflint.pipeline.baseline import BaselineError
-
     return config._replace(baseline=None) if isinstance(error, BaselineError) else config._replace(nodes=())
 
 

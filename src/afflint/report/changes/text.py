@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from afflint.findings.finding import SEVERITIES, Finding
-from afflint.findings.phrases import join_words, pluralize, visible
-from afflint.report.changes.model import ChangeReport, Direction, NotCompared, PlacementChanges, ValueChange
+from afflint.findings.phrases import pluralize, summarize_names, visible
+from afflint.report.changes.model import ChangeReport, Direction, PlacementChanges, ValueChange
 from afflint.report.phrases import painter
 
 _MOST, _MOST_VALUES = 5, 20
@@ -52,7 +52,7 @@ def render(report: ChangeReport, *, color: bool = False) -> Iterator[str]:
 
 def placement_title(report: ChangeReport) -> str:
     """Return ``The placement of 2 workloads changes (6 nodes)``, ``Placement unchanged (6 nodes)``, or what is not known."""
-    placement, files = report.placement, _files(report.placement.not_compared)
+    placement, files = report.placement, list(dict.fromkeys(each.name for each in report.placement.not_compared))
     if placement.verdict == "not compared":
         return "Placement not compared"
     if placement.verdict == "not known":
@@ -67,10 +67,6 @@ def placement_title(report: ChangeReport) -> str:
     return f"{' and '.join(counts)} {'changes' if is_one else 'change'}{basis}{unknown}"
 
 
-def _files(not_compared: Sequence[NotCompared]) -> list[str]:
-    return list(dict.fromkeys(each.name for each in not_compared))
-
-
 def _first(names: Sequence[str]) -> str:
     """Return ```a.yaml` and 3 more``."""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -83,8 +79,7 @@ def not_compared_lines(placement: PlacementChanges) -> Iterator[str]:
     for each in placement.not_compared:
         by_reason.setdefault(each.reason, []).append(f"`{each.name}`")
     for reason, names in [*by_reason.items()][:_MOST]:
-        more = [f"{len(names) - _MOST} more"] if len(names) > _MOST else []
-        yield f"{join_words([*names[:_MOST], *more])}: {reason}"
+        yield f"{summarize_names(names, most=_MOST)}: {reason}"
     if len(by_reason) > _MOST:
         rest = sum(map(len, [*by_reason.values()][_MOST:]))
         yield f"{rest} more, for other reasons (`--format json` lists them)"

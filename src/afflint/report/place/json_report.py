@@ -29,7 +29,7 @@ _WORKLOAD = ("key", "kind", "namespace", "name", "file", "line", "error", "notes
 def render(plan: Plan) -> Iterator[str]:
     """Yield one JSON object in chunks, ASCII only. Nodes, verdicts, replicas and moves take a line each."""
     verdicts = _VerdictLines()
-    document: dict[str, object] = {"version": 1, "groupBy": plan.group_by, "nodes": map(_flat, map(_node, plan.nodes))}
+    document: dict[str, object] = {"version": 1, "groupBy": plan.group_by, "nodes": map(json.dumps, map(_node, plan.nodes))}
     if plan.pools:
         document["pools"] = _lines(plan.pools)
     document |= {
@@ -45,7 +45,7 @@ def render(plan: Plan) -> Iterator[str]:
     if plan.descheduling:
         document["descheduling"] = ("".join(_object(_descheduling(effect), 4)) for effect in plan.descheduling)
     document |= {
-        "rollouts": (_flat(_rollout(rollout)) for rollout in plan.rollouts),
+        "rollouts": (json.dumps(_rollout(rollout)) for rollout in plan.rollouts),
         "notes": (*plan.also_read, *plan.notes),
         "coverage": plan.coverage.plain(),
         "summary": _summary(plan),
@@ -82,7 +82,7 @@ class _VerdictLines:
         nodes = self._nodes
         for node in verdicts.nodes:
             if node not in nodes:
-                nodes[node] = f'{{"node": {_flat(node)}, '
+                nodes[node] = f'{{"node": {json.dumps(node)}, '
         # By identity: the hash of a verdict takes longer than all the rest.
         texts = {number: self._text(judgement) for number, judgement in {id(each): each for each in verdicts.judgements}.items()}
         return [nodes[node] + texts[id(judgement)] for node, judgement in zip(verdicts.nodes, verdicts.judgements, strict=True)]
@@ -91,7 +91,7 @@ class _VerdictLines:
         if judgement not in self._judgements:
             weights = None if judgement.weights is None else dict(zip(("met", "possible"), judgement.weights, strict=True))
             plain = {**judgement._asdict(), "weights": weights, "parts": dict(judgement.parts)}
-            self._judgements[judgement] = _flat(plain)[1:]
+            self._judgements[judgement] = json.dumps(plain)[1:]
         return self._judgements[judgement]
 
 
@@ -105,7 +105,7 @@ def _loss(loss: DisruptionEffect) -> dict[str, object]:
         "nodes": loss.nodes,
         "moves": _lines(loss.moves),
         "outcomes": dict(loss.outcomes),
-        "groups": map(_flat, _applications(loss)),
+        "groups": map(json.dumps, _applications(loss)),
         "unjudged": len(loss.unevaluated),
         "unjudgedPods": loss.unevaluated,
         "volumes": loss.volumes,
@@ -138,7 +138,7 @@ def _upgrade(upgrade: UpgradeEffect) -> dict[str, object]:
     return {
         "what": upgrade.what,
         "completes": upgrade.completes,
-        "pools": (_flat({**each._asdict(), "completes": each.completes, "blocked": _plain(each.blocked)}) for each in upgrade.pools),
+        "pools": (json.dumps({**each._asdict(), "completes": each.completes, "blocked": _plain(each.blocked)}) for each in upgrade.pools),
         "replicas": _lines(upgrade.replicas),
         "outages": _lines(upgrade.outages),
         "domains": _lines(upgrade.domains),
@@ -149,7 +149,7 @@ def _upgrade(upgrade: UpgradeEffect) -> dict[str, object]:
 
 
 def _events(events: Iterable[ClusterEvent]) -> Iterator[str]:
-    return (_flat({**event._asdict(), "pod": None if event.pod is None else "/".join(event.pod)}) for event in events)
+    return (json.dumps({**event._asdict(), "pod": None if event.pod is None else "/".join(event.pod)}) for event in events)
 
 
 def _descheduling(effect: DescheduleEffect) -> dict[str, object]:
@@ -157,7 +157,7 @@ def _descheduling(effect: DescheduleEffect) -> dict[str, object]:
         "policy": effect.policy,
         "settled": effect.settled,
         "repeats": effect.repeats,
-        "rounds": (_flat(_plain(evicted)) for evicted in effect.rounds),
+        "rounds": (json.dumps(_plain(evicted)) for evicted in effect.rounds),
         "moves": _lines(effect.moves),
         "notes": effect.notes,
     }
@@ -223,7 +223,7 @@ def _plain(values: Iterable[Any]) -> list[dict[str, object]]:
 
 def _lines(values: Iterable[Any]) -> Iterator[str]:
     """Yield NamedTuples as JSON, for an array with a line for each."""
-    return (_flat(each._asdict()) for each in values)
+    return (json.dumps(each._asdict()) for each in values)
 
 
 def _object(values: Mapping[str, object], indent: int) -> Iterator[str]:
@@ -234,7 +234,7 @@ def _object(values: Mapping[str, object], indent: int) -> Iterator[str]:
         yield f'{separator}{margin}  "{key}": '
         separator = ","
         if not isinstance(value, Iterator):
-            yield _flat(value)
+            yield json.dumps(value)
             continue
         opening = "["
         for line in value:
@@ -242,7 +242,3 @@ def _object(values: Mapping[str, object], indent: int) -> Iterator[str]:
             opening = ","
         yield "[]" if opening == "[" else f"{margin}  ]"
     yield margin + "}"
-
-
-def _flat(value: object) -> str:
-    return json.dumps(value)

@@ -25,6 +25,7 @@ from afflint.placement.plan import (
 from afflint.report.phrases import Paint, columns, painter
 from afflint.report.place import words
 from afflint.report.place.harms import GLUE, LISTED, because, harm_words, moves_words, similar_harms
+from afflint.report.place.sequences import ROLLOUT_NOTE, rollout_rows, rollout_tally, sequences
 from afflint.report.place.view import (
     Effect,
     NodeGroup,
@@ -125,8 +126,6 @@ def _blocks(view: PlaceView, terminal: _Terminal, *, verbose: bool) -> Iterator[
     for losses in by_action(plan.losses).values():
         yield _losses(losses, view, terminal, verbose=verbose)
     if plan.upgrades or plan.descheduling:
-        from afflint.report.place.sequences import sequences
-
         for each in sequences(view):
             rows = [(Cell(line.word, line.state), Cell(visible(line.text))) for line in each.lines]
             events = _events(each.events) if verbose else ()
@@ -279,8 +278,6 @@ def _events(events: Sequence[ClusterEvent]) -> Iterator[Row]:
 
 def _rollouts(view: PlaceView, terminal: _Terminal, *, verbose: bool) -> Iterator[str]:
     """Describe each rollout: whether it completes, and where the replicas may be then."""
-    from afflint.report.place.sequences import ROLLOUT_NOTE, rollout_rows
-
     number, rows = len(view.plan.rollouts), list[Row]()
     yield terminal.heading(pluralize(number, "rollout") + (", worst first" if number > 1 else ""), ROLLOUT_NOTE)
     for rollout in rollout_rows(view, verbose=verbose):
@@ -354,11 +351,6 @@ def _likewise(names: Iterable[str]) -> str:
     return f"; likewise {count}{list_some(others, _ALIKE)}" if others else ""
 
 
-def _final(loss: DisruptionEffect) -> DisruptionEffect:
-    """Return the effect of removing the failed nodes, if that is shown."""
-    return differs(loss) or loss
-
-
 def _shared_words(shared: Sequence[SharedNode], view: PlaceView) -> str:
     """Describe the first of the nodes that replicas share after a disruption, and name the others."""
     names = [f"{visible(each.application) or view.name(each.workloads[0])}{GLUE}({visible(each.node)})" for each in shared]
@@ -370,7 +362,7 @@ def _folded_shared(losses: Sequence[DisruptionEffect], view: PlaceView) -> str:
     """Describe the nodes that replicas of a workload share after several disruptions, and name the other workloads; empty if none do."""
     by_name: dict[str, list[SharedNode]] = {}
     for loss in losses:
-        for each in _final(loss).shared:
+        for each in (differs(loss) or loss).shared:
             by_name.setdefault(visible(each.application) or view.name(each.workloads[0]), []).append(each)
     if not by_name:
         return ""
@@ -505,16 +497,12 @@ def _summary(view: PlaceView, terminal: _Terminal) -> Iterator[str]:
     yield " ".join([terminal.paint("survives" if scheduled == len(replicas) else "dead", count), where, *view.left_out_words()])
     others = plan.left_out.rollouts if plan.left_out is not None else ()
     if plan.rollouts or others:
-        from afflint.report.place.sequences import rollout_tally
-
         yield from [f"{rollout_tally(plan.rollouts, plan.group_by)}."] if plan.rollouts else []
         yield from [f"Left out: {rollout_tally(others, plan.group_by)}."] if others else []
     for action, losses in by_action(plan.losses).items():
         yield f"{pluralize(len(losses), NOUNS[action])}: " + ", ".join(_tally(losses, view, terminal)) + "."
         yield from view.other_losses_words(action)
     if plan.upgrades or plan.descheduling:
-        from afflint.report.place.sequences import sequences
-
         for each in sequences(view):
             style = "survives" if each.result == "completes" else each.state
             yield f"{visible(each.name)} {terminal.paint(style, each.result)}."
