@@ -247,8 +247,7 @@ spec:
 @pytest.mark.parametrize("version, refused", [((1, 15), False), ((1, 16), True), ((1, 17), True)])
 def test_an_api_version_is_gone_from_the_very_version_that_removed_it(version: tuple[int, int], refused: bool) -> None:
     text = workload("Deployment", "").replace("apps/v1", "extensions/v1beta1")
-    found = [f"{each.rule} {each.field}" for each in lint(text, target=Target(version))]
-    assert found == (["unserved-api-version apiVersion"] if refused else [])
+    assert [each.rule for each in lint(text, target=Target(version))] == (["unserved-api-version"] if refused else [])
 
 
 @pytest.mark.parametrize(

@@ -284,6 +284,7 @@ def unserved_api_version(manifest: Manifest, target: Target) -> Iterator[Match]:
         (*manifest.base, "apiVersion"),
         f"{kind.name} is not served in {quoted(manifest.ref.api_version or '')}{removed}",
         f"Write `apiVersion: {_current(kind)}` and check the fields that changed.",
+        field=(*manifest.base, "kind"),
         edits=replacing((*manifest.base, "apiVersion"), _current(kind)) if _is_drop_in(manifest) else (),
     )
 
