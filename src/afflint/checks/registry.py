@@ -406,12 +406,17 @@ def bind_rules(names: Iterable[str], severities: Mapping[str, Severity] | None =
     chosen, configured, known = frozenset(names), severities or {}, rules()
     return tuple(
         [
-            BoundRule(known[each.rule], subject, each.function, configured.get(each.rule), each.late, *each[5:])
-            for subject, checks in REGISTRY.items()
-            for each in checks
+            BoundRule(known[each.rule], subject, function, configured.get(each.rule), each.late, *each[5:])
+            for subject, each, function in _located()
             if each.rule in chosen
         ]
     )
+
+
+@cache
+def _located() -> tuple[tuple[Subject, Check, str], ...]:
+    """Return all checks with their functions: a simulation binds rules for each change that it tries."""
+    return tuple([(subject, each, each.function) for subject, checks in REGISTRY.items() for each in checks])
 
 
 def evidence() -> dict[str, Evidence]:
