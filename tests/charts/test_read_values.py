@@ -76,8 +76,9 @@ def of_hook(when: str, extra: str = "", template: str = READS_TOLERATIONS) -> li
 
 
 def test_a_hook_that_does_not_get_the_tolerations_of_the_other_pods() -> None:
+    place = "chart/values.yaml:1:1"
     assert of_hook("pre-install,pre-upgrade") == [
-        "chart/values.yaml:1:1 the hook Job in `templates/job.yaml` does not get `tolerations`: it stays Pending if all nodes have taints"
+        f"{place} the hook Job in `templates/job.yaml` does not get `tolerations`: it stays Pending if all nodes have `NoSchedule` taints"
     ]
     assert of_hook("test") == []
     assert of_hook("pre-install", "      tolerations: [{operator: Exists}]\n") == []

@@ -48,7 +48,7 @@ def reaches_pods_only(table: ChartTable, path: Path) -> bool:
 def hooks_without(table: ChartTable, path: Path) -> list[str]:
     """Return the templates of Jobs that are hooks of Helm and never get the field that the value at a path becomes in other pods.
 
-    Those that the chart itself has, not its dependencies. Tests are none of them.
+    Only hooks of the chart itself count, not those of its dependencies, and no tests.
     """
     objects = [each for each in table.objects if each.file in table.chart.parts[0].files]
     others = [each for each in objects if not each.hook]

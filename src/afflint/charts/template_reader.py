@@ -91,7 +91,7 @@ class ValueReads:
     """The values that templates read. ``whole``: with all that is in them. ``asked``: only whether, or to what, they are set.
 
     ``looped``: those over which they loop. ``opened``: file and line of what may read any value, in a way that is not known.
-    ``fills_texts``: texts of the values are templates themselves. ``replaced``: values that a template replaces (`set .Values`).
+    ``fills_texts``: texts of the values are templates themselves. ``replaced``: values that a template replaces (`set .Values.web`).
     """
 
     whole: dict[Path, tuple[str, int]] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class TemplateReader:
         self._used: set[str] = set()
         self._steps, self._depth = _MOST_STEPS, 0
         self._oldest_changed, self._below_root = _NEVER, set[int]()
-        self._is_pure = False
+        self._pure, self._is_pure = dict[str, bool](), False
         self._file, self._line, self._part = "", 1, parts[0]
         files = [(part, name, text) for part in parts for name, text in part.files.items()]
         for part, name, text in sorted(files, key=lambda each: (each[1].count("/"), each[1]), reverse=True):  # As Helm does.
@@ -374,9 +374,13 @@ class TemplateReader:
         before, kept, stops = self.reads, self._kept, self._stops
         self.reads, self._kept, self._stops = ValueReads(replaced=before.replaced), {}, False
         with self._changes() as has_changed:
-            for each in arguments:
-                self._value(each, dot, scope)
-        self.reads, self._kept, self._stops = before, {} if has_changed() else kept, stops
+            try:
+                for each in arguments:
+                    self._value(each, dot, scope)
+            finally:
+                self.reads, self._kept, self._stops = before, {}, stops
+        if not has_changed():
+            self._kept = kept
         return symbol(Derived())
 
     def _at_path(self, root: object, names: Sequence[str], dot: Symbol, scope: Scope) -> Symbol:
@@ -432,7 +436,7 @@ class TemplateReader:
         given = [self._value(each, dot, scope) for each in arguments]
         is_files = any(isinstance(atom, MapSymbol) and _FILES in atom.entries for _, atom in owner)
         if any(isinstance(atom, Ref) for _, atom in owner):  # A method of the values, such as `.Values.PathValue`.
-            return self._called("", [owner, *given])
+            return self._computed([owner, *given])
         if is_files and names[-1] == "Get" and given and (text := self._part.unpacked(str(_literal(given[0]) or ""))) is not None:
             return symbol(Literal(text))
         for each in given:
@@ -467,7 +471,10 @@ class TemplateReader:
             return symbol(Derived())
         if name == "fail":
             return NOTHING
-        # A function that is not known here: its result depends on everything that it gets.
+        return self._computed(arguments)
+
+    def _computed(self, arguments: list[Symbol]) -> Symbol:
+        """Return the result of a function that is not known here: it depends on everything that it gets."""
         for each in arguments:
             self._consume(each)
         return symbol(Derived(frozenset(path for each in arguments for _, atom in each for path in paths_of(atom))))
@@ -511,7 +518,9 @@ class TemplateReader:
             if name in self._named:
                 self._used.add(name)
                 self._file, body = self._named[name]
-                self._is_pure = not any(isinstance(each, Statement) and _CHANGES.search(each.text) for each in _flat(body))
+                if name not in self._pure:
+                    self._pure[name] = not any(isinstance(each, Statement) and _CHANGES.search(each.text) for each in _flat(body))
+                self._is_pure = self._pure[name]
                 output = self._run(body, given, {"$": [given]})
             else:
                 part, pieces = self._files[name]
@@ -844,9 +853,7 @@ _FUNCTIONS: Mapping[str, _Function] = {
     **dict.fromkeys(("toJson", "mustToJson", "toPrettyJson", "toRawJson", "mustToPrettyJson", "mustToRawJson"), TemplateReader.to_json),
     **dict.fromkeys(("fromYaml", "fromJson", "fromYamlArray", "fromJsonArray", "mustFromJson"), TemplateReader.parsed_yaml),
     **dict.fromkeys(("quote", "squote"), TemplateReader.quoted),
-    **dict.fromkeys(
-        ("deepCopy", "mustDeepCopy"), lambda _, arguments: tuple([(each, copied(atom, root=True)) for each, atom in arguments[0]])
-    ),
+    **dict.fromkeys(("deepCopy", "mustDeepCopy"), TemplateReader.deep_copy),
     **dict.fromkeys(
         (
             "lower",

@@ -99,7 +99,7 @@ def unread_chart_value(values: ValuesOfChart) -> Iterator[Match]:
         yield Match((*values.path, *path), only if asks else f"{only}: it has no effect{part}", key=True)
     if values.declares and _TOLERATIONS[0] in values.data and values.table.is_known(_TOLERATIONS):
         for file in hooks_without(values.table, _TOLERATIONS):
-            message = f"the hook Job in {quoted(file)} does not get `tolerations`: it stays Pending if all nodes have taints"
+            message = f"the hook Job in {quoted(file)} does not get `tolerations`: it stays Pending if all nodes have `NoSchedule` taints"
             yield Match((*values.path, *_TOLERATIONS), message, "Write them into this Job, too.", severity="info", key=True)
 
 
