@@ -26,14 +26,29 @@ def deployment(**selector: str) -> dict[str, Any]:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
 
 
+def as_list(objects: list[dict[str, Any]]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+
+
+LACKING = "note: the cluster does not have 52 kinds of those that `kubectl afflint resources` names\n"
+
+
 class Kubectl(NamedTuple):
     """A kubectl that prints files, and writes down how it was called."""
 
     folder: Path
 
-    def answers(self, objects: list[dict[str, Any]], *, served: str = SERVED, error: str = "", code: int = 0) -> None:
-        listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}) if objects else ""
-        for name, text in (("served", served), ("objects", listed), ("error", error)):
+    def answers(
+        self,
+        objects: list[dict[str, Any]],
+        *,
+        served: str = SERVED,
+        error: str = "",
+        code: int = 0,
+        maps: list[dict[str, Any]] | None = None,
+    ) -> None:
+        listed = as_list(objects) if objects else ""
+        for name, text in (("served", served), ("objects", listed), ("error", error), ("maps", as_list(maps or []))):
             (self.folder / name).write_text(text, encoding="utf-8")
         program = self.folder / "kubectl"
         program.write_text(
@@ -42,6 +57,7 @@ cd {self.folder}
 echo "$@" >>calls
 case "$*" in
   *api-resources*) cat served; [ -s served ] && exit 0; cat error >&2; exit 1;;
+  *configmaps*) cat maps;;
   *get*) cat objects; cat error >&2; exit {code};;
 esac
 """,
@@ -73,7 +89,7 @@ def test_place_gets_what_the_cluster_serves_and_takes_its_own_options(kubectl: K
     ]
     assert "2 of 2 replicas of 1 workload scheduled on 2 nodes." in done.stdout
     assert "2 drains" in done.stdout
-    assert done.stderr == ""
+    assert done.stderr == LACKING
 
 
 def test_the_exit_code_is_that_of_the_command(kubectl: Kubectl) -> None:
@@ -87,7 +103,7 @@ def test_why_explains_a_workload_of_the_cluster(kubectl: Kubectl) -> None:
     kubectl.answers([node("one"), deployment(disk="ssd")])
     done = kubectl.afflint("why", "shop/web", "--context", "production")
     assert kubectl.calls[0].startswith("--context production ")
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stderr) == (1, LACKING)
     assert "1 node lacks disk=ssd: one" in done.stdout
     assert "label the node `one` with `disk=ssd`: both replicas run" in done.stdout
 
@@ -102,11 +118,35 @@ def test_check_lints_the_objects_without_those_that_controllers_create(kubectl: 
     assert "[unknown-operator]" in done.stdout
 
 
+POLICY = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n"
+
+
+def config_map(name: str, text: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "kube-system"}, "data": {"policy.yaml": text}}
+
+
+def test_dump_has_the_objects_and_of_the_config_maps_only_policies(kubectl: Kubectl) -> None:
+    policy = config_map("descheduler", POLICY)
+    maps = [policy, config_map("other", "password: secret\n")]
+    kubectl.answers([node("one"), deployment()], served=SERVED + "configmaps\n", maps=maps)
+    done = kubectl.afflint("dump", "--context", "production")
+    assert json.loads(done.stdout)["items"] == [node("one"), deployment(), policy]
+    assert kubectl.calls[2] == "--context production get configmaps --all-namespaces --output=json"
+
+
+def test_resources_asks_no_cluster(kubectl: Kubectl) -> None:
+    kubectl.answers([])
+    named = kubectl.afflint("resources").stdout.split()
+    assert named[:2] == ["pods", "nodes"]
+    assert len(named) == len(set(named))
+    assert not (kubectl.folder / "calls").exists()
+
+
 def test_what_the_user_may_not_list_is_named(kubectl: Kubectl) -> None:
     forbidden = 'Error from server (Forbidden): pods is forbidden: User "me" cannot list resource "pods" at the cluster scope'
     kubectl.answers([node("one"), deployment()], error=forbidden, code=1)
     done = kubectl.afflint("place", "--summary")
-    assert done.stderr == f"note: kubectl: {forbidden}\n"
+    assert done.stderr == LACKING.replace("the cluster", "kubectl may not list pods; the cluster")
     assert "2 of 2 replicas" in done.stdout
 
 
@@ -165,8 +205,9 @@ def test_help_asks_no_cluster(kubectl: Kubectl) -> None:
     ("words", "message"),
     [
         (["plce"], "no such command: 'plce'; did you mean 'place'?"),
-        (["fix"], "no such command: 'fix'; use place, why or check"),
+        (["fix"], "no such command: 'fix'; use place, why, check, dump or resources"),
         (["place", "--context"], "--context needs a value"),
+        (["dump", "--summary"], "dump has only options of kubectl, not '--summary'"),
     ],
 )
 def test_wrong_usage_names_the_nearest_word(words: list[str], message: str) -> None:

@@ -299,5 +299,5 @@ def test_the_server_for_agents_does_what_the_table_says(options: list[str], plac
 def test_each_program_of_afflint_has_a_row() -> None:
     assert set(STEPS) == {row[0].removeprefix("action.yml, ") for row in ROWS if row[0].startswith("action")}
     subcommands = {command.split()[1] for command in COMMANDS if command.startswith("afflint ")}
-    assert {command.split()[2] for command in COMMANDS if command.startswith("kubectl ")} == {"place", "why", "check"}
+    assert {command.split()[2] for command in COMMANDS if command.startswith("kubectl ")} == {"place", "why", "check", "dump"}
     assert subcommands >= {"check", "config", "diff", "init", "lsp", "mcp", "place", "report", "rule", "test"}

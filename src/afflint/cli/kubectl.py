@@ -6,16 +6,19 @@ This is the only part of afflint that starts kubectl. It only lists objects, wit
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 from afflint.cli.output import USAGE, notify
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import join_words, nearest, visible
+from afflint.findings.phrases import join_words, nearest, pluralize, visible
 from afflint.programs.lookup import find_program
 
 _KUBECONFIG = "--kubeconfig"
@@ -24,19 +27,65 @@ _CONNECTION = (
 )  # fmt: skip
 """The options of kubectl that select a cluster and a user: they are passed on to it, and each has a value."""
 
-_CLUSTER = (
-    "nodes", "namespaces", "persistentvolumes", "persistentvolumeclaims", "storageclasses.storage.k8s.io", "csinodes.storage.k8s.io",
-    "csidrivers.storage.k8s.io", "csistoragecapacities.storage.k8s.io", "volumeattachments.storage.k8s.io",
-    "priorityclasses.scheduling.k8s.io", "poddisruptionbudgets.policy", "services", "horizontalpodautoscalers.autoscaling",
-    "deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "replicationcontrollers", "jobs.batch",
-    "cronjobs.batch", "virtualmachines.kubevirt.io", "virtualmachineinstances.kubevirt.io",
-    "virtualmachineinstancereplicasets.kubevirt.io", "virtualmachinepools.pool.kubevirt.io",
-    "virtualmachineinstancetypes.instancetype.kubevirt.io", "virtualmachineclusterinstancetypes.instancetype.kubevirt.io",
-    "virtualmachinepreferences.instancetype.kubevirt.io", "virtualmachineclusterpreferences.instancetype.kubevirt.io",
-    "datavolumes.cdi.kubevirt.io", "storageprofiles.cdi.kubevirt.io", "kubevirts.kubevirt.io", "hyperconvergeds.hco.kubevirt.io",
-    "migrationpolicies.migrations.kubevirt.io", "kubedeschedulers.operator.openshift.io", "schedulers.config.openshift.io",
-)  # fmt: skip
-"""The resources that decide where workloads run, by their names with the API group."""
+CLUSTER = (
+    "pods",
+    "nodes",
+    "namespaces",
+    "limitranges",
+    "persistentvolumes",
+    "persistentvolumeclaims",
+    "storageclasses.storage.k8s.io",
+    "csinodes.storage.k8s.io",
+    "csidrivers.storage.k8s.io",
+    "csistoragecapacities.storage.k8s.io",
+    "volumeattachments.storage.k8s.io",
+    "deviceclasses.resource.k8s.io",
+    "resourceslices.resource.k8s.io",
+    "resourceclaims.resource.k8s.io",
+    "resourceclaimtemplates.resource.k8s.io",
+    "priorityclasses.scheduling.k8s.io",
+    "runtimeclasses.node.k8s.io",
+    "poddisruptionbudgets.policy",
+    "services",
+    "horizontalpodautoscalers.autoscaling",
+    "deployments.apps",
+    "statefulsets.apps",
+    "daemonsets.apps",
+    "replicasets.apps",
+    "replicationcontrollers",
+    "jobs.batch",
+    "cronjobs.batch",
+    "mutatingadmissionpolicies.admissionregistration.k8s.io",
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+    "rollouts.argoproj.io",
+    "clusters.postgresql.cnpg.io",
+    "nodepools.karpenter.sh",
+    "nodeclaims.karpenter.sh",
+    "machineconfigpools.machineconfiguration.openshift.io",
+    "machinesets.machine.openshift.io",
+    "machineautoscalers.autoscaling.openshift.io",
+    "machinesets.cluster.x-k8s.io",
+    "machinedeployments.cluster.x-k8s.io",
+    "machinepools.cluster.x-k8s.io",
+    "virtualmachines.kubevirt.io",
+    "virtualmachineinstances.kubevirt.io",
+    "virtualmachineinstancemigrations.kubevirt.io",
+    "virtualmachineinstancereplicasets.kubevirt.io",
+    "virtualmachinepools.pool.kubevirt.io",
+    "virtualmachineinstancetypes.instancetype.kubevirt.io",
+    "virtualmachineclusterinstancetypes.instancetype.kubevirt.io",
+    "virtualmachinepreferences.instancetype.kubevirt.io",
+    "virtualmachineclusterpreferences.instancetype.kubevirt.io",
+    "datavolumes.cdi.kubevirt.io",
+    "storageprofiles.cdi.kubevirt.io",
+    "kubevirts.kubevirt.io",
+    "hyperconvergeds.hco.kubevirt.io",
+    "migrationpolicies.migrations.kubevirt.io",
+    "network-attachment-definitions.k8s.cni.cncf.io",
+    "kubedeschedulers.operator.openshift.io",
+    "schedulers.config.openshift.io",
+)
+"""The resources that decide where workloads run, by their names with the API group. Of ConfigMaps, see ``_POLICIES``."""
 
 _RUNNING = ("pods", "replicasets.apps", "virtualmachineinstances.kubevirt.io")
 """What controllers create: ``check`` leaves these out, because their owners have the same mistakes."""
@@ -52,13 +101,16 @@ Usage: kubectl afflint COMMAND [OPTIONS]...
     kubectl afflint check
 
 Commands:
-  place  Simulate the scheduler, failures and drains.
-  why    Explain why a workload or pod does not run.
-  check  Lint what runs in the cluster.
+  place      Simulate the scheduler, failures and drains.
+  why        Explain why a workload or pod does not run.
+  check      Lint what runs in the cluster.
+  dump       Print the objects as JSON, for `afflint place --nodes FILE` on another machine.
+  resources  Print the names of the resources that are asked for.
 
 Options of kubectl such as --context and --kubeconfig select the cluster.
 """
-_COMMANDS = ("place", "why", "check")
+_LISTS = ("dump", "resources")
+_COMMANDS = ("place", "why", "check", *_LISTS)
 
 
 class PluginCall(NamedTuple):
@@ -77,11 +129,16 @@ def main() -> None:
         sys.exit(0 if words else USAGE)
     try:
         call = parse(words)
-        objects = b"" if {"-h", "--help"} & {*call.arguments} else _objects(call)
+        asks_help = bool({"-h", "--help"} & {*call.arguments})
+        objects = b"" if asks_help or call.command == "resources" else _objects(call)
     except UserError as error:
         sys.exit(notify(f"afflint: {visible(str(error))}", USAGE))
     except KeyboardInterrupt:
         sys.exit(notify("", 130))
+    if call.command in _LISTS:
+        names = "".join(f"{each}\n" for each in (*CLUSTER, _MAPS))
+        sys.stdout.buffer.write(objects or (_HELP if asks_help else names).encode())
+        sys.exit(0)
     _pipe(objects)
     from afflint.cli import main as run
 
@@ -111,27 +168,70 @@ def parse(words: Sequence[str]) -> PluginCall:
             if value is None:
                 raise UserError(f"{name} needs a value")
             connection.append(value)
+    if command in _LISTS and not {*arguments} <= {"-h", "--help"}:
+        raise UserError(f"{command} has only options of kubectl, not {arguments[0]!r}")
     return PluginCall(command, tuple(arguments), tuple(connection))
 
 
 def _objects(call: PluginCall) -> bytes:
-    """Return the objects of the cluster as one List in JSON. Raises UserError if kubectl lists nothing."""
+    """Return the objects of the cluster as one List in JSON, and say which are not known. Raises UserError if kubectl lists nothing."""
     program = find_program("kubectl")
     if program is None:
         raise UserError("kubectl is not on PATH")
     connection = _with_absolute_paths(call.connection)
     served = _run([program, *connection, "api-resources", "--verbs=list", "--output=name"])
     names = {*served.stdout.decode("utf-8", "replace").split()}
-    wanted = [each for each in ("pods", *_CLUSTER) if each in names and not (call.command == "check" and each in _RUNNING)]
+    asked = [each for each in CLUSTER if not (call.command == "check" and each in _RUNNING)]
+    wanted = [each for each in asked if each in names]
     if not wanted:
         raise UserError(_reason(served) or "kubectl lists no resources of this cluster")
-    listed = _run([program, *connection, "get", ",".join(wanted), "--all-namespaces", "--output=json"])
+    everywhere = ("--all-namespaces", "--output=json")
+    listed = _run([program, *connection, "get", ",".join(wanted), *everywhere])
     if not listed.stdout.strip():
         raise UserError(_reason(listed) or f"kubectl ended with exit code {listed.returncode}")
-    # With some of the objects, the rest is named: what was not read may decide.
-    for line in listed.stderr.decode("utf-8", "replace").splitlines():
-        notify(f"note: kubectl: {visible(line)}")
-    return listed.stdout
+    maps = _run([program, *connection, "get", _MAPS, *everywhere]) if _MAPS in names else None
+    _note_what_is_missing([listed, *([maps] if maps else [])], len(asked) - len(wanted))
+    policies = _policies_in(maps.stdout) if maps else []
+    return _with_items(listed.stdout, policies) if policies else listed.stdout
+
+
+_MAPS = "configmaps"
+_POLICIES = ("DeschedulerPolicy", "KubeSchedulerConfiguration")
+"""The kinds of the documents in the ConfigMaps that are passed on: others may hold anything."""
+
+
+def _policies_in(listed: bytes) -> list[Any]:
+    """Return the ConfigMaps with the configuration of a scheduler or a descheduler."""
+    if not any(kind.encode() in listed for kind in _POLICIES):
+        return []
+    try:
+        items = json.loads(listed)["items"]
+    except (ValueError, KeyError, TypeError):
+        return []
+    return [each for each in items if any(kind in str(text) for text in (each.get("data") or {}).values() for kind in _POLICIES)]
+
+
+def _with_items(listed: bytes, items: Sequence[Any]) -> bytes:
+    found = json.loads(listed)
+    found["items"] += items
+    return json.dumps(found).encode()
+
+
+def _note_what_is_missing(done: Sequence[subprocess.CompletedProcess[bytes]], lacking: int) -> None:
+    """Say in one note what kubectl may not list and how many kinds the cluster does not have. Other lines of kubectl are passed on."""
+    lines = [line for each in done for line in each.stderr.decode("utf-8", "replace").splitlines()]
+    forbidden = [match[1] for line in lines if (match := _FORBIDDEN.match(line)) is not None]
+    for line in lines:
+        if _FORBIDDEN.match(line) is None:
+            notify(f"note: kubectl: {visible(line)}")
+    missing = [f"kubectl may not list {visible(join_words(forbidden, 'and'))}"] if forbidden else []
+    if lacking:
+        missing.append(f"the cluster does not have {pluralize(lacking, 'kind')} of those that `kubectl afflint resources` names")
+    if missing:
+        notify(f"note: {'; '.join(missing)}")
+
+
+_FORBIDDEN = re.compile(r"Error from server \(Forbidden\): (\S+) is forbidden")
 
 
 def _with_absolute_paths(connection: Sequence[str]) -> list[str]:

@@ -214,7 +214,7 @@ def place(args: PlaceOptions) -> int:
 
     PATHS are manifests: files, folders, globs. Default: the current folder, which may contain the nodes as well.
 
-    A dump of a cluster is enough: `kubectl get nodes,pods,deployments,statefulsets,vm,vmi,pdb -A -o yaml | afflint place --nodes -`.
+    A dump of a cluster is enough: `kubectl afflint dump | afflint place --nodes -`.
     If the files of --nodes and --pods have workloads or pods, the current folder is not read. Pods of controllers that are not in the
     dump are replicas of these controllers.
 
