@@ -69,3 +69,51 @@ def test_a_list_may_be_as_long_as_it_likes_but_not_hold_ever_more(form: str, mon
     assert is_read(listing(100))
     assert is_read(listing(10, different))
     assert not is_read(listing(100, different))
+
+
+PODS = [
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"annotations": {"name": "no"}, "name": f"pod-{number}"}, "spec": {"name": "no"}}
+    for number in range(3)
+]
+BLOCKS = """\
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    annotations:
+      text: |
+        metadata:
+          name: no
+    name: one
+- metadata:
+    labels: {name: no}
+
+    # The name:
+    name: two
+  kind: Pod
+- kind: Pod
+  metadata: {name: three}
+- kind: Pod
+  metadata:
+    labels: {}
+  spec:
+    name: no
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"items": PODS}),
+        json.dumps({"items": PODS}, indent=4),
+        json.dumps({"items": PODS}, indent=4).replace("\\n", "\\r\\n"),
+        BLOCKS,
+    ],
+    ids=["one line", "indented", "Windows", "YAML"],
+)
+def test_the_line_of_a_name_is_found_without_nodes(text: str) -> None:
+    document = read_list(text.encode(), 0, 0)
+    assert document is not None
+    for number in range(len(document.data["items"])):
+        path = ("items", number, "metadata", "name")
+        assert document.line_of(path) == document.locate(path).line

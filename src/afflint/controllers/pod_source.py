@@ -248,7 +248,7 @@ def has_local_storage(spec: Mapping[str, Any]) -> bool:
 
 def line_of_name(workload: Workload) -> int:
     """Return the line of the name of the object, counted from 1."""
-    return workload.document.locate((*workload.base, "metadata", "name")).line
+    return workload.document.line_of((*workload.base, "metadata", "name"))
 
 
 def _host_ports(workload: Workload) -> dict[str, Any]:

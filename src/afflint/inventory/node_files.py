@@ -30,7 +30,7 @@ from afflint.source.sources import Source, read_bytes, without_links
 from afflint.yaml import documents
 from afflint.yaml.documents import Document
 from afflint.yaml.object_fields import metadata_of
-from afflint.yaml.prefilter import Triage
+from afflint.yaml.prefilter import Reading, Triage
 
 
 class NodeFileError(UserError):
@@ -69,14 +69,28 @@ class ParsedFiles:
 
     def __init__(self) -> None:
         self._documents: dict[tuple[str, str, bytes | None], tuple[Document, ...]] = {}
+        self._long: dict[tuple[bytes, int, int], Document] = {}
+
+    def read(self, raw_bytes: bytes, index: int, line: int) -> Document:
+        """Return a document like ``documents.read``: of a dump, the one that has been read already."""
+        if len(raw_bytes) < _LONG:
+            return documents.read(raw_bytes, index, line)
+        key = raw_bytes, index, line
+        if key not in self._long:
+            self._long[key] = documents.read(*key)
+        return self._long[key]
 
     def documents(self, source: Source) -> tuple[Document, ...]:
         """Return the documents of a file. Raises NodeFileError."""
         identity = source.path, source.name, source.data
         known = self._documents.get(identity)
         if known is None:
-            known = self._documents[identity] = tuple(documents_of(source.name, bytes_of(source)))
+            known = self._documents[identity] = tuple(documents_of(source.name, bytes_of(source), reading=self.read))
         return known
+
+
+_LONG = 100_000
+"""Bytes of a document that is worth keeping."""
 
 
 def are_whole(nodes: Iterable[NodeFact]) -> bool:
@@ -108,13 +122,13 @@ def bytes_of(source: Source) -> bytes:
         raise NodeFileError(f"{source.name}: cannot be read: {error.strerror or error}") from None
 
 
-def documents_of(name: str, data: bytes, kinds: Collection[str] = NAMES) -> Iterator[Document]:
+def documents_of(name: str, data: bytes, kinds: Collection[str] = NAMES, reading: Reading = documents.read) -> Iterator[Document]:
     """Yield the documents of a file that may have objects of some kinds. Raises NodeFileError for one that cannot be read."""
     try:
         text = documents.to_utf8(data)
     except UnicodeDecodeError as error:
         raise NodeFileError(f"{name}:1:1: broken UTF-16: {error.reason}") from None
-    for document in Triage(frozenset(kinds)).documents(text, named=True):
+    for document in Triage(frozenset(kinds)).documents(text, named=True, reading=reading):
         if document.problem is not None:
             span = document.problem.span
             raise NodeFileError(f"{name}:{span.line}:{span.column}: {document.problem.message}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from afflint.pipeline.options import Mapper
     from afflint.pipeline.session import Session
     from afflint.rendered.rendered_run import RenderedRun, RunOrigins
+    from afflint.yaml.prefilter import Reading
 
 _ALL = Options()
 Cluster = FolderCluster | RootsCluster
@@ -209,7 +211,7 @@ class _PlaceReading:
         self._files = files = given.files
         self._kustomizations = files.kustomizations()
         nodes = nodes_of(files.of(files.nodes), resources=request.resources, parsed=given.parsed)
-        mapper = options.mapper or map_files
+        mapper = options.mapper or partial(map_files, reading=given.parsed.read)
         results = dict(zip(given.mapped, _mapped(given.mapped, given.dumped, settings, mapper), strict=True))
         of_context = mapper(files.of(files.context).values(), settings._replace(rules=(), inventory=False))
         self._context = dict(zip(files.context, of_context, strict=True))
@@ -221,7 +223,7 @@ class _PlaceReading:
             _check_one_folder(files, holding, self._results)
             nodes = nodes_of(holding, resources=request.resources)
         self._nodes = nodes
-        self._with_nodes = _with_node_files(files, self._results, settings)
+        self._with_nodes = _with_node_files(files, self._results, settings, mapper)
         """The results, with those of the node files."""
         self._classes = _classes(files, pools_of(files, self._with_nodes, settings), request.counts, with_least=not nodes)
         if request.needs_nodes and not (nodes or self._classes):
@@ -311,7 +313,8 @@ class _PlaceReading:
             machines=running.machines,
             machine_workloads=running.machine_workloads,
         )
-        simulation_input = _with_priorities(simulation_input, self._files, {**self._context, **self._results})
+        results = {**self._context, **self._results}
+        simulation_input = _with_priorities(simulation_input, self._files, results, self._given.parsed.read)
         if request.resources and not counted and (self._nodes or self._classes):
             return simulation_input._replace(pod_sources=with_uncounted_requests(simulation_input.pod_sources))
         return simulation_input
@@ -496,23 +499,26 @@ def _unapplied_policies(policies: Iterable[MutatingPolicy]) -> Iterator[str]:
         yield f"the {title} may set {join_words([quoted(each) for each in dict.fromkeys(names)])}; it is not applied"
 
 
-def _with_priorities(simulation_input: SimulationInput, files: Files, results: Mapping[FileId, FileResult]) -> SimulationInput:
+def _with_priorities(
+    simulation_input: SimulationInput, files: Files, results: Mapping[FileId, FileResult], reading: Reading
+) -> SimulationInput:
     """Return the input with the priorities of its workloads, if a PriorityClass or a workload shows that there are any."""
     named = any(not each.pod.keys().isdisjoint(PRIORITY_FIELDS) for each in simulation_input.pod_sources)
     if not (named or any("PriorityClass" in result.passed for result in results.values())):
         return simulation_input
     readable = [file for file, result in results.items() if result.readable]
-    found = (data for source in files.of(readable).values() for _, data, _ in objects_of(source, frozenset((PRIORITY_CLASS,)).__contains__))
+    wanted = frozenset((PRIORITY_CLASS,)).__contains__
+    found = (data for source in files.of(readable).values() for _, data, _ in objects_of(source, wanted, reading))
     pod_sources = with_priorities(simulation_input.pod_sources, read_priority_classes(found))
     inventory = simulation_input.inventory
     inventory = inventory._replace(priorities=priorities_of(pod_sources, inventory.pods, simulation_input.budgets))
     return simulation_input._replace(pod_sources=pod_sources, inventory=inventory)
 
 
-def _with_node_files(files: Files, results: Mapping[FileId, FileResult], settings: MapSettings) -> dict[FileId, FileResult]:
+def _with_node_files(files: Files, results: Mapping[FileId, FileResult], settings: MapSettings, mapper: Mapper) -> dict[FileId, FileResult]:
     """Return the results of the map step with those of the node files, which are not checked."""
     of_nodes = [file for file in files.nodes if file not in results]
-    named = map_files(files.of(of_nodes).values(), settings._replace(rules=(), inventory=False))
+    named = mapper(files.of(of_nodes).values(), settings._replace(rules=(), inventory=False))
     return {**results, **dict(zip(of_nodes, named, strict=True))}
 
 

@@ -118,6 +118,10 @@ class Document:
                 self._directed = holds_directives(self.raw_bytes)
         return self._directed
 
+    def line_of(self, path: Path) -> int:
+        """Return the line of the value at ``path``, from 1."""
+        return self.locate(path).line
+
     def locate(self, path: Path, *, key: bool = False) -> Span:
         """Return the span of the value at ``path``: the scalar, or for a collection its key (or first scalar as a list item).
 

@@ -17,6 +17,7 @@ from afflint.findings.finding import Span
 from afflint.findings.paths import Path
 from afflint.yaml.composer import COLLECTION, MAX_DEPTH, MAX_NODES, TooLargeError, compose, most_nodes
 from afflint.yaml.document import Document
+from afflint.yaml.fast_parser import plain_blocks
 from afflint.yaml.parser import convert
 from afflint.yaml.scalars import resolve_plain
 
@@ -50,6 +51,14 @@ class ListDocument(Document):
     def locate(self, path: Path, *, key: bool = False) -> Span:
         part, rest = self._part(path)
         return part.locate(rest, key=key)
+
+    def line_of(self, path: Path) -> int:
+        if len(path) == 4 and path[0] == "items" and type(path[1]) is int and path[1] < len(self._items):
+            start, end, line, _ = self._items[path[1]]
+            below = _lines_above(self.raw_bytes[start:end], str(path[2]), str(path[3]))
+            if below is not None:
+                return self.line + line + below + 1
+        return super().line_of(path)
 
     def extent(self, path: Path) -> Span:
         part, rest = self._part(path)
@@ -104,6 +113,25 @@ def _item_document(document: Document, item: Item) -> Document:
     part = Document(document.raw_bytes[start:end], document.index, document.line + line)
     part._column = column
     return part
+
+
+def _lines_above(item: bytes, outer: str, inner: str) -> int | None:
+    """Return how many lines of an item, as kubectl writes it, are above the key in one of its maps; None for another style."""
+    first = _FIRST_KEY.match(item)
+    if first is None:
+        return None if b"\n" in item else 0
+    width = len(first[1] or first[2])
+    start = re.compile(rb'(?:^(?: *- +)?|\n {%d})"?%s"?: *\{?\r?\n( +)(?=\S)' % (width, re.escape(outer).encode())).search(item)
+    if start is None or len(start[1]) <= width:
+        return None
+    key = re.compile(rb'\n {%d}"?%s"?:' % (len(start[1]), re.escape(inner).encode())).search(item, start.start(1) - 1)
+    after = re.compile(rb"\n {0,%d}[^ \r\n]" % (len(start[1]) - 1)).search(item, start.end())
+    if key is None or (after is not None and after.start() < key.start()):
+        return None
+    return item.count(b"\n", 0, key.start() + 1)
+
+
+_FIRST_KEY = re.compile(rb"( *- +)|\{\r?\n( +)")
 
 
 def _compose_item(part: Document) -> None:
@@ -187,7 +215,9 @@ def _read_yaml(raw_bytes: bytes, index: int, line: int) -> Document | None:
     keeper = _Keeper(raw_bytes)
     for number, item in enumerate(items):
         part = _item_document(document, item)
-        _compose_item(part)
+        part.data = plain_blocks(part.raw_bytes)
+        if part.data is None:
+            _compose_item(part)
         if type(part.data) is not list or len(part.data) != 1:
             return None
         data.append(keeper.keep(part.data[0]))
