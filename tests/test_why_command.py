@@ -412,3 +412,30 @@ def test_pods_of_another_scheduler_are_not_evaluated(afflint: Afflint, project: 
 def test_names_from_manifests_cannot_control_the_terminal(afflint: Afflint, project: Path) -> None:
     (project / "web.yaml").write_text(deployment(nodeSelector={"disk": "\x1b[31msolid"}), encoding="utf-8")
     assert "\x1b" not in afflint("why", "web").out
+
+
+@pytest.mark.parametrize(
+    ("toleration", "says"),
+    [
+        ({"key": "dedicated", "value": "database", "effect": "NoSchedule"}, " (the toleration says dedicated=database)"),
+        ({"key": "dedicated", "value": "db", "effect": "NoExecute"}, " (the toleration says dedicated=db:NoExecute)"),
+        ({"key": "gpu", "value": "db", "effect": "NoSchedule"}, ""),
+    ],
+    ids=["other value", "other effect", "other key"],
+)
+def test_the_nodes_without_a_pod_of_a_daemon_set(afflint: Afflint, project: Path, toleration: dict[str, str], says: str) -> None:
+    manifest = json.loads(deployment(tolerations=[toleration], nodeSelector={"disk": "solid"}))
+    del manifest["spec"]["replicas"]
+    (project / "web.yaml").write_text(json.dumps({**manifest, "kind": "DaemonSet"}), encoding="utf-8")
+    reasons = {each["text"]: each["nodes"] for each in answer(afflint, "web")["nodesWithoutPod"]}
+    assert reasons == {
+        f"has the untolerated taint dedicated=db:NoSchedule{says}": ["one"],
+        "lack disk=solid": ["three", "two"],
+        "has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule": ["cp"],
+    }
+    assert "Nodes without a pod" in afflint("why", "web").out
+
+
+def test_a_deployment_lists_no_nodes_without_a_pod(afflint: Afflint, project: Path) -> None:
+    (project / "web.yaml").write_text(deployment(), encoding="utf-8")
+    assert answer(afflint, "web")["nodesWithoutPod"] == []

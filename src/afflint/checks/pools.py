@@ -19,7 +19,7 @@ from afflint.findings.similarity import is_likely_typo
 from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.node_labels import HOSTNAME, INSTANCE_TYPE, ROLES, is_well_known
 from afflint.kube.selectors import Requirement, describe, has_placeholder
-from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, first_untolerated, tolerates
+from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, first_untolerated, format_taint, tolerates
 from afflint.pools.fields import INVALID_TAINT, UNREACHABLE_LABEL
 from afflint.pools.matching import PoolIndex, PoolLabels, PoolLabelStatements
 from afflint.pools.pool import Label, Pool, PoolPart
@@ -311,11 +311,6 @@ def _places(labels: PoolLabels, key: str) -> tuple[RelatedPlace, ...]:
     pool = labels.pool
     places = [each.path for each in labels.known(key) if each.path]
     return tuple([RelatedPlace(pool.site.file, pool.site.document, path, False, f"the label of {pool.title}") for path in places[:1]])
-
-
-def format_taint(taint: Taint) -> str:
-    """Format a taint as kubectl does: ``key=value:effect``."""
-    return f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
 
 
 # The pools themselves.

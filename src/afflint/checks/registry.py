@@ -241,6 +241,7 @@ REGISTRY: dict[Subject, tuple[Check, ...]] = {
     "nodes": (
         Check("unknown-node-label", "nodes:unknown_to_inventory"),
         Check("unmet-preference", "preferences"),
+        Check("unmatched-toleration", "tolerations"),
         Check("inconsistent-node-labels", "nodes"),
         Check("inconsistent-topology", "nodes"),
         Check("near-duplicate-label", "nodes"),

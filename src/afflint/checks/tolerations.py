@@ -3,29 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from afflint.checks.admission.labels import LEGACY_TOLERATIONS
 from afflint.checks.admission.tolerations import invalid_toleration, operators
-from afflint.checks.match import Match, Target, inserting, removing
+from afflint.checks.match import CrossManifestMatch, Match, Target, inserting, removing
 from afflint.constraints.nodes import node_constraints
 from afflint.findings.paths import Path, field_of
-from afflint.findings.phrases import join_words, quoted
-from afflint.kube.constraints import ConstraintItem
+from afflint.findings.phrases import join_words, quoted, summarize_names
+from afflint.kube.constraints import ConstraintItem, constraints_of
 from afflint.kube.label_syntax import is_key
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, ROLES
 from afflint.kube.selectors import Requirement
-from afflint.kube.taints import Taint, Toleration, implies, tolerated
+from afflint.kube.taints import (
+    BLOCKING_EFFECTS,
+    Taint,
+    Toleration,
+    format_taint,
+    implies,
+    is_misspelt,
+    near_miss,
+    tolerated,
+    unused,
+    written,
+)
 from afflint.manifests.manifest import Workload, is_for_openshift
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
 
+if TYPE_CHECKING:
+    from afflint.checks.cluster_view import ClusterView
+
 
 def _parsed(workload: Workload) -> list[tuple[ConstraintItem, Toleration]]:
+    return _well_formed(workload.constraints.tolerations)
+
+
+def _well_formed(items: Iterable[ConstraintItem]) -> list[tuple[ConstraintItem, Toleration]]:
     """Return the well-formed tolerations without placeholders; the admission rules report malformed ones."""
     found: list[tuple[ConstraintItem, Toleration]] = []
-    for item in workload.constraints.tolerations:
+    for item in items:
         written = [item.data.get(field) for field in ("key", "operator", "value", "effect")]
         parts: list[Any] = ["" if part is None else part for part in written]
         if all(type(part) is str and not is_placeholder(part) for part in parts):
@@ -261,3 +279,41 @@ def _lost_tolerations(workload: Workload, text: object, target: Target) -> str:
     lost = [each for each in asked if not any(implies(field, each) for field in fields)]
     words = dict.fromkeys(f"the taint {quoted(each.key)}" if each.key else "every taint" for each in lost)
     return f"the pods do not tolerate {join_words(words)}" if words else ""
+
+
+def unmatched_toleration(view: ClusterView) -> Iterator[CrossManifestMatch]:
+    """Report tolerations that match no taint of any known node, although a node that the pods may use has nearly the taint."""
+    table, tainted = view.survey.table, dict[Taint, list[int]]()
+    for number, node in enumerate(table.nodes):
+        for taint in node.taints:
+            tainted.setdefault(taint, []).append(number)
+    known = {*tainted, *[taint for each in view.classes for taint in each.taints]}
+    for pods, compiled in zip(map(view.pods_of, view.survey.pod_sources), view.survey.compiled, strict=True):
+        if compiled.template is None or pods.spec is None or not pods.spec.get("tolerations"):
+            continue
+        fit = view.survey.fit(compiled.template)
+        constraints = constraints_of(pods.spec, (*pods.template_path, "spec"))
+        blocking = [
+            (taint, [table.names[number] for number in numbers if fit.in_affinity[number] and not fit.tolerated[number]])
+            for taint, numbers in tainted.items()
+            if taint.effect in BLOCKING_EFFECTS and not tolerated(taint, compiled.template.rules.tolerations)
+        ]
+        for item, toleration in _well_formed(constraints.tolerations) if fit.candidates else ():
+            match = None if not toleration.key or not unused((toleration,), known) else _nearly(item, toleration, blocking)
+            if match is not None:
+                yield CrossManifestMatch(pods.site, pods.ref, match)
+
+
+def _nearly(item: ConstraintItem, toleration: Toleration, blocking: Sequence[tuple[Taint, Sequence[str]]]) -> Match | None:
+    """Return the match for an unused toleration and the first of the ``blocking`` taints, with the nodes of each, that is nearly its."""
+    near = next(((taint, nodes) for taint, nodes in blocking if nodes and near_miss(taint, (toleration,), (toleration,))), None)
+    if near is None:
+        return None
+    (taint, nodes), misspelt = near, is_misspelt(toleration, near[0])
+    differs = next(field for field in ("key", "value", "effect") if getattr(toleration, field) != getattr(taint, field))
+    at = (*item.path, differs) if differs in item.data else item.path
+    what = f"this toleration of {quoted(written(toleration, taint))} matches no taint of the known nodes"
+    has = "has" if len(nodes) == 1 else "have"
+    message = f"{what}: {summarize_names(nodes)} {has} {quoted(format_taint(taint))}, so the pods do not run there"
+    remedy = f"Write `{getattr(taint, differs)}`." if misspelt else f"If the pods should run there, tolerate `{format_taint(taint)}`."
+    return Match(at, message, remedy, severity="warning" if misspelt else "info")

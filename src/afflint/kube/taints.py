@@ -114,16 +114,40 @@ def first_untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]
     return None
 
 
-def near_miss(taint: Taint, tolerations: Iterable[Toleration]) -> Toleration | None:
-    """Return the first toleration that would match the taint without a typo in its key or value, or None."""
+def near_miss(taint: Taint, tolerations: Sequence[Toleration], unused: Iterable[Toleration] = ()) -> Toleration | None:
+    """Return the first toleration that would match the taint without a typo in its key or value, or None.
+
+    Of ``unused`` tolerations, see there, one of the same key is near enough: it has another value or effect.
+    """
+    typo = next((each for each in tolerations if is_misspelt(each, taint)), None)
+    return typo or next((each for each in unused if each.key == taint.key and not condition_end(taint.key)), None)
+
+
+def is_misspelt(toleration: Toleration, taint: Taint) -> bool:
+    """Return whether a toleration would match the taint without a typo in its key or value."""
     from afflint.findings.similarity import is_likely_typo
 
-    for each in tolerations:
-        for corrected in (each._replace(key=taint.key), each._replace(value=taint.value)):
-            differs = (each.key, corrected.key) if each.key != corrected.key else (each.value, corrected.value)
-            if is_likely_typo(*differs) and tolerates(corrected, taint):
-                return each
-    return None
+    for corrected in (toleration._replace(key=taint.key), toleration._replace(value=taint.value)):
+        differs = (toleration.key, corrected.key) if toleration.key != corrected.key else (toleration.value, corrected.value)
+        if is_likely_typo(*differs) and tolerates(corrected, taint):
+            return True
+    return False
+
+
+def unused(tolerations: Iterable[Toleration], taints: Collection[Taint]) -> list[Toleration]:
+    """Return the tolerations that match none of the ``taints``, which are all taints of a cluster."""
+    return [each for each in tolerations if not any(tolerates(each, taint) for taint in taints)]
+
+
+def format_taint(taint: Taint) -> str:
+    """Format a taint as kubectl does: ``key=value:effect``."""
+    return f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
+
+
+def written(toleration: Toleration, taint: Taint) -> str:
+    """Return a toleration as ``key=value``, with the effect if it differs from that of a taint."""
+    value = f"={toleration.value}" if toleration.value else ""
+    return f"{toleration.key}{value}" + (f":{toleration.effect}" if toleration.effect not in ("", taint.effect) else "")
 
 
 def toleration_seconds_of(tolerations: Iterable[object], taint: Taint) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words
 from afflint.kube.node_labels import ZONE
@@ -61,20 +63,29 @@ class Failures(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+def nodes_without_pod(schedule: Schedule, placed: PlacedWorkload) -> list[Reason]:
+    """Return why a DaemonSet has no pods on nodes; empty for other workloads."""
+    template = placed.template
+    if not placed.pod_source.daemon or template is None or placed.unjudged:
+        return []
+    as_such = zip(schedule.cluster.table.names, schedule.cluster.static_rejections(template), strict=True)
+    return reasons(schedule, placed, template, {node: plugin for node, plugin in as_such if plugin is not None})
+
+
 def pending_pods(placed: PlacedWorkload) -> list[Pod]:
     """Return the pods of a workload that do not run, in their order."""
     running = placed.running
     return [pod for pod in placed.pods if pod.key not in running]
 
 
-def reasons(schedule: Schedule, placed: PlacedWorkload, pod: Pod) -> list[Reason]:
-    """Return why each node rejects a Pending pod, equal reasons together, most nodes first and control planes last."""
+def reasons(schedule: Schedule, placed: PlacedWorkload, pod: Pod, rejected: Mapping[str, str]) -> list[Reason]:
+    """Return why nodes reject a pod, equal reasons together, most nodes first and control planes last; ``rejected``: node to plugin."""
     titles = {identity: each.pod_source.key for identity, each in schedule.owners.items()}
     rejections = Rejections(schedule.cluster, pod, titles, placed.pod_source.key)
     table = schedule.cluster.table
     groups: dict[tuple[str, str, bool], list[str]] = {}
     examples: dict[tuple[str, str, bool], str] = {}
-    for node, plugin in placed.pending.get(pod.key, {}).items():
+    for node, plugin in rejected.items():
         phrase = rejections.phrase(node, plugin)
         group = phrase.singular, phrase.plural, is_control_plane(table.nodes[table.numbers[node]])
         groups.setdefault(group, []).append(node)

@@ -16,7 +16,7 @@ from afflint.kube.constraints import PREFERRED, ConstraintItem, Constraints, con
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, suggested_label
 from afflint.kube.quantities import Quantity, parse_quantity
 from afflint.kube.selectors import Malformed, Requirement, Selector, describe_briefly, first_unmet
-from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, condition_end, parse_tolerations, tolerated, tolerates
+from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, condition_end, format_taint, parse_tolerations, tolerated, tolerates
 from afflint.placement.changes import CORRECTION, PREFERENCE, REMOVAL, REQUEST, SETTING, TOLERATION, SmallChange
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_fit import NODE_AFFINITY, TAINT_TOLERATION
@@ -126,7 +126,7 @@ def _toleration_changes(spec: Mapping[str, Any], nodes: Sequence[Node]) -> Itera
     for taint in taints:
         if taint.key in (CONTROL_PLANE, MASTER) or condition_end(taint.key) or tolerated(taint, tolerations):
             continue
-        shown = f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
+        shown = format_taint(taint)
         yield from _corrected_tolerations(taint, shown, tolerations)
         value = {"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"}
         added = {"key": taint.key, **value, "effect": taint.effect}

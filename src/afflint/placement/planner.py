@@ -16,7 +16,7 @@ from afflint.inventory.inventory import Inventory
 from afflint.inventory.node_classes import NodeClass
 from afflint.kube.node_labels import ZONE
 from afflint.kube.selectors import describe
-from afflint.kube.taints import Taint
+from afflint.kube.taints import Taint, format_taint
 from afflint.placement.applications import applications, with_applications
 from afflint.placement.autoscaling import scale_pools
 from afflint.placement.effects import preempted_pods
@@ -286,7 +286,7 @@ def _row(node: Node, key: str, pool: str) -> NodeRow:
 
 
 def _shown(taints: Sequence[Taint]) -> tuple[str, ...]:
-    return tuple([f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" for taint in taints])
+    return tuple(map(format_taint, taints))
 
 
 def _pool_row(pool: NodeClass, nodes: int, name_of: Callable[[FileId], str]) -> PoolRow:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Malformed, Requirement, Selector, first_unmet, matches
-from afflint.kube.taints import first_untolerated, near_miss
+from afflint.kube.taints import Toleration, first_untolerated, format_taint, near_miss, unused, written
 from afflint.placement.volumes import place_of
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.host_ports import HostPort, ports_conflict
@@ -220,13 +220,18 @@ class Rejections:
         phrase = self._phrases.get(node.taints)
         if phrase is None:
             taint = first_untolerated(node.taints, self._pod.rules.tolerations)
-            text = f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" if taint else ""
-            similar = near_miss(taint, self._pod.rules.tolerations) if taint else None
-            but = f" (the toleration says {similar.key}{'=' if similar.value else ''}{similar.value})" if similar else ""
+            text = format_taint(taint) if taint else ""
+            similar = near_miss(taint, self._pod.rules.tolerations, self._unused) if taint else None
+            but = f" (the toleration says {written(similar, taint)})" if taint and similar else ""
             taints = f"untolerated taint {text}{but}"
             phrase = Phrase(f"has the {taints}", f"has the {taints}", f"have the {taints}")
             self._phrases[node.taints] = phrase
         return phrase
+
+    @cached_property
+    def _unused(self) -> list[Toleration]:
+        """The tolerations that match no taint of the cluster."""
+        return unused(self._pod.rules.tolerations, {taint for taints, _ in self._table.taint_classes for taint in taints})
 
     def _affinity(self, node: Node) -> Phrase:
         rules = self._pod.rules

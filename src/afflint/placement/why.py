@@ -10,7 +10,7 @@ from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest, summarize_names
 from afflint.placement.changes import PlanInput
-from afflint.placement.explanation import Failures, Reason, failure_effects, needs, pending_pods, reasons
+from afflint.placement.explanation import Failures, Reason, failure_effects, needs, nodes_without_pod, pending_pods, reasons
 from afflint.placement.plan import Plan, WorkloadPlan
 from afflint.placement.plan_notes import FITS_NOTE
 from afflint.placement.remedies import Remedies, find_remedies, workload_in
@@ -38,6 +38,7 @@ class Explanation(NamedTuple):
 
     ``pod`` is the pod that was asked for and ``node`` its node; empty for a workload. ``reasons`` are those of the first Pending pod, and
     ``why`` is why it does not run if no node rejects it, or why it is not evaluated.
+    ``without_pod`` is why nodes have no pod of a DaemonSet.
     """
 
     workload: WorkloadPlan
@@ -53,6 +54,7 @@ class Explanation(NamedTuple):
     remedies: Remedies
     notes: tuple[str, ...]
     coverage: Coverage = Coverage()
+    without_pod: tuple[Reason, ...] = ()
     also_read: tuple[str, ...] = ()
 
     @property
@@ -138,13 +140,14 @@ def explain(plan: Plan, plan_input: PlanInput, pod: str = "", *, decidable: bool
         replicas,
         running,
         tuple([each.name for each in waiting]),
-        tuple(reasons(schedule, placed, first)) if first is not None else (),
+        tuple(reasons(schedule, placed, first, placed.pending.get(first.key, {}))) if first is not None else (),
         workload.error or (other_reason(placed, first) if first is not None else "") or workload.unjudged,
         tuple(needs(placed.template)) if placed.template is not None else (),
         failure_effects(schedule, placed) if runs and replicas and not placed.unjudged else Failures(),
         find_remedies(plan_input, schedule) if placed.pods and judged else Remedies(),
         (*workload.notes, *_not_evaluated(plan, workload), *[each for each in plan.notes if each != FITS_NOTE]),
         plan.coverage,
+        tuple(nodes_without_pod(schedule, placed)),
         plan.also_read,
     )
 

@@ -40,6 +40,8 @@ def _sections(explanation: Explanation) -> Iterator[tuple[str, list[tuple[str, s
     if not explanation.runs or explanation.workload.unjudged:
         why = [explanation.why] if explanation.why else []
         yield _why_title(explanation), _plain([*why, *[rejection_words(each) for each in explanation.reasons]])
+    if explanation.without_pod:
+        yield "Nodes without a pod", _plain(map(rejection_words, explanation.without_pod))
     if explanation.runs and explanation.replicas:
         if explanation.needs:
             yield "It needs", _plain(explanation.needs)
@@ -196,10 +198,8 @@ def plain(explanation: Explanation) -> dict[str, Any]:
         "survives": explanation.survives,
         "pending": explanation.pending,
         "why": explanation.why or None,
-        "reasons": [
-            {"text": each.text, "nodes": each.nodes, "controlPlanes": each.control_planes, "example": each.example or None}
-            for each in explanation.reasons
-        ],
+        "reasons": [_plain_reason(each) for each in explanation.reasons],
+        "nodesWithoutPod": [_plain_reason(each) for each in explanation.without_pod],
         "needs": explanation.needs,
         "failures": [{**each._asdict(), "why": each.why or None} for each in explanation.failures.effects],
         "remedies": [_plain_remedy(each) for each in remedies.found],
@@ -207,6 +207,10 @@ def plain(explanation: Explanation) -> dict[str, Any]:
         "notes": (*explanation.also_read, *explanation.failures.notes, *explanation.notes),
         "coverage": explanation.coverage.plain(),
     }
+
+
+def _plain_reason(reason: Reason) -> dict[str, Any]:
+    return {"text": reason.text, "nodes": reason.nodes, "controlPlanes": reason.control_planes, "example": reason.example or None}
 
 
 def _plain_remedy(remedy: Remedy) -> dict[str, Any]:
