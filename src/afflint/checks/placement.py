@@ -362,6 +362,16 @@ def min_domains_unreachable(view: ClusterView) -> Iterator[CrossManifestMatch]:
         yield _match(view.pods_of(found.pod_source), found.pod_source, found.path, message)
 
 
+def one_eligible_domain(view: ClusterView) -> Iterator[CrossManifestMatch]:
+    """Report hard spread constraints for which the node constraints of the pods leave one domain."""
+    for found in proofs.one_eligible_domain(view.survey):
+        cause = f": node affinity excludes {pluralize(found.others, 'other value')} of the nodes" if found.by_affinity else ""
+        message = f"only the value {quoted(found.domain)} of {quoted(found.key)} counts, so the constraint has no effect{cause}"
+        remedy = "Let the pods use nodes of other domains, or separate them over a smaller domain."
+        at = (*found.path, "topologyKey")
+        yield _match(view.pods_of(found.pod_source), found.pod_source, at, message, remedy=remedy)
+
+
 def spread_blocked_by_taints(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report domains that count as empty although taints keep the pods out of them."""
     for found in proofs.spread_blocked_by_taints(view.survey):

@@ -145,6 +145,20 @@ class MinDomainsUnreachable(NamedTuple):
     path: Path
 
 
+class OneEligibleDomain(NamedTuple):
+    """A hard spread constraint for which only ``domain`` counts of the domains of the known nodes; it selects the replicas themselves.
+
+    ``by_affinity``: the node affinity of the pods excludes all nodes of the ``others``.
+    """
+
+    pod_source: PodSource
+    key: str
+    domain: str
+    others: int
+    by_affinity: bool
+    path: Path
+
+
 class SpreadBlockedByTaints(NamedTuple):
     """Domains that count as empty for a hard spread constraint, although taints or cordons keep the pods out of them.
 
@@ -460,6 +474,19 @@ def min_domains_unreachable(survey: ScheduleBounds) -> Iterator[MinDomainsUnreac
             path = (*pod_source.pod_path, *constraint.path)
             own = matches(constraint.selector, pod.labels)
             yield MinDomainsUnreachable(pod_source, constraint.key, constraint.min_domains, values, constraint.max_skew, own, path)
+
+
+def one_eligible_domain(survey: ScheduleBounds) -> Iterator[OneEligibleDomain]:
+    """Yield the hard spread constraints that separate no replicas, because the inclusion policies leave one of several domains."""
+    for _, pod_source, pod, constraint in _hard_constraints(survey):
+        fit, column = survey.fit(pod), survey.table.column(constraint.key)
+        _, eligible = fit.domains(constraint, tuple([each.key for each in pod.hard_spread]))
+        others = {value for value in column if value is not None}.difference(eligible)
+        works = len(eligible) != 1 or not others or constraint.min_domains > 1 or pod_source.replicas < 2
+        if not works and matches(constraint.selector, pod.labels):
+            by_affinity = not any(fits and value in others for value, fits in zip(column, fit.in_affinity, strict=True))
+            path = (*pod_source.pod_path, *constraint.path)
+            yield OneEligibleDomain(pod_source, constraint.key, str(next(iter(eligible))), len(others), by_affinity, path)
 
 
 def spread_blocked_by_taints(survey: ScheduleBounds) -> Iterator[SpreadBlockedByTaints]:
