@@ -212,6 +212,7 @@ REGISTRY: dict[Subject, tuple[Check, ...]] = {
         Check("accidental-anti-affinity", "cross_manifest", together=True),
         Check("operator-label-mismatch", "cross_manifest", missing=("labels of other pods",)),
         Check("spread-without-effect", "cross_manifest", together=True),
+        Check("machine-without-pod", "virtual_machines", together=True),
         Check("migration-impossible", "live_migration", together=True),
         Check("namespace-selector-conflict", "cross_manifest", together=True),
         Check("drain-blocked", "drains", together=True),

@@ -288,15 +288,22 @@ DEVICES = "devices.kubevirt.io/"
 
 
 def _check_permitted(devices: Object, cluster: KubeVirtCluster) -> None:
+    for (field, _), name in forbidden_devices(devices, cluster):
+        what = "GPU" if field == "gpus" else "HostDevice"
+        raise InventoryError(f"{what} {name} is not permitted in permittedHostDevices configuration")
+
+
+def forbidden_devices(devices: Object, cluster: KubeVirtCluster) -> Iterator[tuple[tuple[str, int], str]]:
+    """Yield the field, the index and the name of each device of a VM that ``permittedHostDevices`` of the KubeVirt resource lacks.
+
+    The VM then gets no pod: validatePermittedHostDevices, pkg/virt-controller/services/template.go.
+    """
     permitted = cluster.permitted_devices
-    if permitted is None:
-        return
-    allowed = frozenset[str]().union(*permitted.values())
-    for field, what in (("gpus", "GPU"), ("hostDevices", "HostDevice")):
-        for device in maps_at(devices, field):
+    for field in ("gpus", "hostDevices") if permitted is not None else ():
+        for index, device in enumerate(maps_at(devices, field)):
             name = text_at(device, "deviceName")
-            if name and name not in allowed:
-                raise InventoryError(f"{what} {name} is not permitted in permittedHostDevices configuration")
+            if name and not any(name in names for names in (permitted or {}).values()):
+                yield (field, index), name
 
 
 def _labels(metadata: Object, spec: Object) -> dict[str, str]:

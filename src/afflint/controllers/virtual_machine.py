@@ -28,9 +28,9 @@ def apply_specs(spec: Mapping[str, Any], instancetype: Mapping[str, Any] | None,
     """
     result = {**spec}
     if instancetype is not None:
-        conflicts = _conflicts(result, instancetype)
-        if conflicts:
-            raise InventoryError(f"instancetype conflict: VM field(s) {', '.join(conflicts)} conflicts with selected instance type")
+        both = [f"{_POD}.{field}" for field in conflicts(result, instancetype)]
+        if both:
+            raise InventoryError(f"instancetype conflict: VM field(s) {', '.join(both)} conflicts with selected instance type")
         _apply_instancetype(result, instancetype)
     if preference is not None:
         _apply_preference(result, preference)
@@ -45,34 +45,32 @@ _CPU_FIELDS = {
 _TOPOLOGY = ("sockets", "cores", "threads")
 
 
-def _conflicts(spec: Spec, instancetype: Mapping[str, Any]) -> list[str]:
-    """Return the fields that both set, even if to the same value (pkg/instancetype/apply)."""
-    conflicts = [
-        f"{_POD}.{field}"
-        for field in ("nodeSelector", "schedulerName")
-        if instancetype.get(field) is not None and spec.get(field) not in (None, "")
+def conflicts(spec: Mapping[str, Any], instancetype: Mapping[str, Any]) -> list[str]:
+    """Return the fields of a VMI's spec that its instance type sets too, even to the same value (pkg/instancetype/apply)."""
+    found = [
+        field for field in ("nodeSelector", "schedulerName") if instancetype.get(field) is not None and spec.get(field) not in (None, "")
     ]
     domain, theirs = map_at(spec, "domain"), map_at(instancetype, "cpu")
     own = map_at(domain, "cpu")
     if theirs:
-        conflicts += [f"{_POD}.domain.cpu.{field}" for field in _TOPOLOGY if own.get(field)]
+        found += [f"domain.cpu.{field}" for field in _TOPOLOGY if own.get(field)]
         for kind in ("requests", "limits"):
-            conflicts += [f"{_POD}.domain.resources.{kind}.cpu"] if "cpu" in map_at(domain, "resources", kind) else []
-        conflicts += [
-            f"{_POD}.domain.cpu.{ours}"
+            found += [f"domain.resources.{kind}.cpu"] if "cpu" in map_at(domain, "resources", kind) else []
+        found += [
+            f"domain.cpu.{ours}"
             for field, ours in _CPU_FIELDS.items()
             if theirs.get(field) is not None and own.get(ours) not in (None, "", False)
         ]
     if map_at(instancetype, "memory"):
-        conflicts += [f"{_POD}.domain.memory"] if domain.get("memory") is not None and map_at(domain, "memory").get("guest") else []
+        found += ["domain.memory"] if domain.get("memory") is not None and map_at(domain, "memory").get("guest") else []
         for kind in ("requests", "limits"):
-            conflicts += [f"{_POD}.domain.resources.{kind}.memory"] if "memory" in map_at(domain, "resources", kind) else []
+            found += [f"domain.resources.{kind}.memory"] if "memory" in map_at(domain, "resources", kind) else []
     if instancetype.get("launchSecurity") is not None and domain.get("launchSecurity") is not None:
-        conflicts.append(f"{_POD}.domain.launchSecurity")
+        found.append("domain.launchSecurity")
     for field in ("gpus", "hostDevices"):
         if instancetype.get(field) and map_at(domain, "devices").get(field):
-            conflicts.append(f"{_POD}.domain.devices.{field}")
-    return conflicts
+            found.append(f"domain.devices.{field}")
+    return found
 
 
 def _apply_instancetype(spec: Spec, instancetype: Mapping[str, Any]) -> None:

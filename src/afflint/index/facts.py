@@ -22,6 +22,7 @@ from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed
 from afflint.kube.single_host import pinned_host
 from afflint.kube.taints import Toleration, readable_tolerations
 from afflint.manifests.manifest import LABELLED, Labels, Manifest, Workload
+from afflint.yaml.document import map_at
 from afflint.yaml.object_fields import kind_of
 from afflint.yaml.placeholders import is_placeholder
 
@@ -59,6 +60,16 @@ class Migration(NamedTuple):
     instancetype: tuple[str, str] | None = None
 
 
+class MachineSpec(NamedTuple):
+    """What a virtual machine sets of what its instance type or the KubeVirt resource may contradict; ``spec`` has the form of its pod spec.
+
+    ``instancetype`` is the kind and the name of the instance type, None without one.
+    """
+
+    instancetype: tuple[str, str] | None
+    spec: dict[str, Any]
+
+
 class Pods(NamedTuple):
     """The pods of one template of a workload. ``namespace`` is None if the manifest does not set it.
 
@@ -94,6 +105,8 @@ class Pods(NamedTuple):
     """The labels that only older versions of the operator set on the pods."""
     pod_source: "PodSource | None" = None
     """The workload for scheduling; only in runs that have nodes, and None for an object that does not create pods by itself."""
+    machine: MachineSpec | None = None
+    """For a virtual machine with an instance type or host devices."""
     asks: tuple[Alternative, ...] = ()
     """For pods of operators, the requirements of each alternative of the node constraints; only in runs that have nodes."""
 
@@ -476,7 +489,26 @@ def _pods(workload: Workload, site: Site) -> Pods:
         operated=workload.operated,
         other_labels=workload.other_labels,
         former_labels=workload.former_labels,
+        machine=_machine(workload) if workload.kind.kubevirt and not partial else None,
     )
+
+
+def _machine(workload: Workload) -> MachineSpec | None:
+    instancetype, domain = _instancetype(workload), map_at(workload.pod, "domain")
+    devices = {field: found for field in _HOST_DEVICES if (found := map_at(domain, "devices").get(field))}
+    if instancetype is None and not devices:
+        return None
+    shown = {**{field: domain[field] for field in _OF_INSTANCETYPE if field in domain}, "devices": devices}
+    return MachineSpec(instancetype, {**{field: workload.pod[field] for field in _SELECTS if field in workload.pod}, "domain": shown})
+
+
+_HOST_DEVICES, _SELECTS = ("gpus", "hostDevices"), ("nodeSelector", "schedulerName")
+_OF_INSTANCETYPE = ("cpu", "memory", "resources", "launchSecurity")
+
+
+def _instancetype(workload: Workload) -> tuple[str, str] | None:
+    reference = workload.above(1).get("instancetype") if workload.has_own_template else None
+    return (kind_of(reference), str(reference.get("name") or "")) if type(reference) is dict else None
 
 
 def _contradicted(workload: Workload) -> dict[str, Any] | None:
@@ -520,9 +552,7 @@ def migration_of(workload: Workload) -> Migration:
     """Return what prevents the live migration of a virtual machine, for any eviction strategy."""
     value = workload.pod.get("evictionStrategy")
     strategy = value if type(value) is str else None
-    reference = workload.above(1).get("instancetype") if workload.has_own_template else None
-    instancetype = (kind_of(reference), str(reference.get("name") or "")) if type(reference) is dict else None
-    return Migration(pinned_host(workload.constraints), () if workload.partial else _obstacles(workload), strategy, instancetype)
+    return Migration(pinned_host(workload.constraints), () if workload.partial else _obstacles(workload), strategy, _instancetype(workload))
 
 
 def _obstacles(workload: Workload) -> "tuple[Obstacle, ...]":

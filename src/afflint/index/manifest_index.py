@@ -148,6 +148,12 @@ class ManifestIndex:
 
         return Storage(self.facts.storage, self.facts.volume_users)
 
+    @cached_property
+    def has_one_kubevirt(self) -> bool:
+        """Whether the manifests have one KubeVirt resource, or one that HyperConverged makes, so that it is that of their VMs."""
+        found = [each.kind for each in self.facts.kubevirt if each.kind in _CLUSTER_WIDE]
+        return bool(found) and len(found) == len(set(found))
+
     @property
     def holds_storage(self) -> bool:
         """Whether a workload uses claims, or the run has volumes, claims or StorageClasses."""
