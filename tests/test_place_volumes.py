@@ -543,3 +543,51 @@ def test_the_new_pod_of_a_rollout_waits_for_a_volume_that_is_attached_for_the_ol
     assert rollout["result"] == result
     waits = "the new pod is not ready: it gets node a2 and waits for the volume of disk, which is attached to a1 for web-0"
     assert rollout["why"] == (waits if result == "may-block" else "")
+
+
+def csi_node(node: str, *drivers: str) -> Object:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": node},
+        "spec": {"drivers": [{"name": driver, "nodeID": node, "topologyKeys": []} for driver in drivers]},
+    }
+
+
+class TestNodesWithoutTheDriver:
+    """The scheduler does not ask whether the driver of a volume runs on a node; the kubelet needs it."""
+
+    DISK = "disk.example.com"
+    MANIFESTS = (storage_class("fast", DISK), claim("data", "fast"), deployment("web", 1, "data"))
+
+    @pytest.mark.parametrize(
+        ("drivers", "why"),
+        [
+            ([csi_node("a1", DISK), csi_node("a2")], f"its volume needs the CSI driver {DISK}, which does not run on node a2"),
+            ([csi_node("a1", DISK), csi_node("a2", DISK)], ""),
+            ([csi_node("a1", DISK)], ""),
+            ([csi_node("a1", "other.example.com"), csi_node("a2")], ""),
+            ([], ""),
+        ],
+        ids=["missing", "there", "no CSINode", "not a CSI driver", "no dump"],
+    )
+    def test_a_pod_without_the_driver_of_its_volume_does_not_start(self, situation: Situation, drivers: list[Object], why: str) -> None:
+        found = situation.plan(zoned(a1="a", a2="a"), [*self.MANIFESTS], "--drain", "a1", dumped=drivers)
+        assert found.nodes == {"web-0": "a1"}
+        (move,) = found.losses[0]["moves"]
+        assert (move["target"], move["fate"], move["why"]) == ((None, "attaching", why) if why else ("a2", "recreated", ""))
+
+    def test_a_first_pod_does_not_start_either(self, situation: Situation) -> None:
+        found = situation.plan(zoned(a2="a"), [*self.MANIFESTS], dumped=[csi_node("a2"), csi_node("gone", self.DISK)])
+        assert found.replicas["web-0"]["why"] == ""
+        nodes = [*zoned(a2="a"), *zoned(b1="b")]
+        cordoned = [{**node, "spec": {"unschedulable": node["metadata"]["name"] == "b1"}} for node in nodes]
+        found = situation.plan(cordoned, [*self.MANIFESTS], dumped=[csi_node("a2"), csi_node("b1", self.DISK)])
+        assert found.replicas["web-0"]["node"] == "a2"
+        assert found.replicas["web-0"]["why"] == f"its volume needs the CSI driver {self.DISK}, which does not run on node a2"
+
+    def test_a_running_pod_has_its_volume_already(self, situation: Situation) -> None:
+        pod = running("db-0", "a1", "db", "data-db-0")
+        manifests = [storage_class("fast", self.DISK), stateful_set("db", 1, "fast")]
+        found = situation.plan(zoned(a1="a", a2="a"), manifests, dumped=[pod, csi_node("a1"), csi_node("a2", self.DISK)])
+        assert (found.replicas["db-0"]["node"], found.replicas["db-0"]["why"]) == ("a1", "")

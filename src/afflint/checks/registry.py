@@ -263,6 +263,7 @@ REGISTRY: dict[Subject, tuple[Check, ...]] = {
         Check("single-domain-possible", "placement", missing=("affinity", "topologySpreadConstraints")),
         Check("too-few-volume-zones", "volume_nodes"),
         Check("volume-without-node", "volume_nodes"),
+        Check("driver-not-on-node", "volume_nodes"),
         Check("unusable-allowed-topology", "volume_nodes"),
     ),
     "pools": (

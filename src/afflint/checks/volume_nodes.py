@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from afflint.checks import persistent_volumes
 from afflint.checks.cluster_view import ClusterView, keeps_apart
-from afflint.checks.match import CrossManifestMatch, Match, Target
+from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.checks.nodes import none_of
 from afflint.checks.volume_capacity import allowed_place, allowed_zones, pending_words
-from afflint.checks.volumes import volume_uses
+from afflint.checks.volumes import VolumeUse, volume_uses
 from afflint.findings.finding import Severity
 from afflint.findings.paths import Path
 from afflint.findings.phrases import nearest, quoted, summarize_names
@@ -18,7 +18,7 @@ from afflint.index.storage import StorageObject
 from afflint.kube.node_labels import DEPRECATED, ZONE
 from afflint.kube.node_requirements import equivalent_keys
 from afflint.kube.selectors import Requirement, Selector, describe, is_met, matches, parse_expression
-from afflint.yaml.document import map_at, maps_at, texts_at
+from afflint.yaml.document import map_at, maps_at, text_at, texts_at
 from afflint.yaml.placeholders import is_placeholder
 
 
@@ -69,6 +69,43 @@ def unusable_allowed_topology(view: ClusterView, target: Target) -> Iterator[Cro
                 has = f"the label {quoted(key)}" if lacking else quoted(describe(asked))
                 message = f"{none_of(len(view.nodes))} has {has}, so {storage_class.title} provisions no volumes there"
                 yield _at(storage_class, path, f"{message}{_hint(view, asked)}", target)
+
+
+def driver_not_on_node(view: ClusterView, target: Target) -> Iterator[CrossManifestMatch]:
+    """Report pods that may get a node on which the DaemonSet of the CSI driver of their volume has no pod."""
+    survey, daemons = view.survey, dict[str, list[int]]()
+    for number, pod_source in enumerate(survey.pod_sources):
+        for driver in pod_source.drivers:
+            daemons.setdefault(driver, []).append(number)
+    reported = set[tuple[object, str]]()
+    for each in volume_uses(view.manifest_index, target) if daemons else ():
+        drivers = [text_at(volume.spec, "csi", "driver") for volume in each.volumes]
+        drivers += [text_at(each.storage_class.data, "provisioner")] if each.storage_class is not None else []
+        for driver in dict.fromkeys(drivers):
+            match = _without_driver(view, each, driver, daemons[driver]) if driver in daemons else None
+            if match is not None and (each.pods.key, driver) not in reported:
+                reported.add((each.pods.key, driver))
+                yield match
+
+
+def _without_driver(view: ClusterView, each: VolumeUse, driver: str, daemons: Sequence[int]) -> CrossManifestMatch | None:
+    survey, number = view.survey, view.numbers.get(each.pods.key)
+    template = survey.compiled[number].template if number is not None else None
+    if template is None or survey.pod_sources[number or 0].daemon:
+        return None
+    covered = {
+        node for other in daemons for pod in [survey.compiled[other].template] if pod is not None for node in survey.fit(pod).candidates
+    }
+    usable = survey.fit(template).candidates
+    lacking = [survey.table.names[node] for node in usable if node not in covered]
+    if not lacking or not covered:
+        return None
+    own = view.pods_of(survey.pod_sources[daemons[0]])
+    where = f"on {summarize_names(lacking)}, where the pods may be scheduled: they do not start there"
+    where = where if len(lacking) < len(usable) else "on any node that accepts the pods, so they never start"
+    message = f"the CSI driver {quoted(driver)} of the {each.title} does not run {where}"
+    place = RelatedPlace(own.site.file, own.site.document, (*own.site.base, "metadata", "name"), False, f"{own.title} runs the driver")
+    return each.match(each.use.path, message, "", None, place)
 
 
 def too_few_volume_zones(view: ClusterView, target: Target) -> Iterator[CrossManifestMatch]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +16,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.added_labels import AddedLabel
 from afflint.manifests.manifest import Workload
-from afflint.yaml.document import map_at, maps_at, text_at
+from afflint.yaml.document import map_at, maps_at, text_at, texts_at
 from afflint.yaml.object_fields import kind_of, metadata_of
 
 PLACEMENT_FIELDS = (
@@ -129,6 +130,8 @@ class PodSource:
     """The hash of the revision that runs, in the labels of its pods; empty if none runs."""
     preempts: bool = True
     """Whether its pods preempt others of lower priority."""
+    drivers: tuple[str, ...] = ()
+    """The CSI drivers that a DaemonSet registers with the kubelet of each node, as far as its containers name their sockets."""
     paused: bool = False
     """Whether its rollouts are paused, so that its ReplicaSets keep their revisions."""
 
@@ -237,8 +240,27 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False, 
         volumes=claim_names(workload),
         has_local_storage=workload.kind.kubevirt or has_local_storage(workload.pod),
         controller=_controller(workload),
+        drivers=_drivers(workload) if workload.kind.name == "DaemonSet" else (),
         paused=spec.get("paused") is True,
     )
+
+
+def _drivers(workload: Workload) -> tuple[str, ...]:
+    """Return the CSI drivers whose sockets containers name: ``--kubelet-registration-path`` of node-driver-registrar, or a variable."""
+    texts = [
+        text
+        for container in maps_at(workload.pod, "containers")
+        for text in (
+            *texts_at(container, "args"),
+            *texts_at(container, "command"),
+            *[text_at(each, "value") for each in maps_at(container, "env")],
+        )
+    ]
+    found = [match.group(1) for text in texts if (match := _DRIVER_SOCKET.search(text))]
+    return tuple(dict.fromkeys(found))
+
+
+_DRIVER_SOCKET = re.compile(r"/plugins/([^/\s]+)/[^/\s]+\.sock\Z")
 
 
 def has_local_storage(spec: Mapping[str, Any]) -> bool:

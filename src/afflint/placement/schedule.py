@@ -12,7 +12,7 @@ from afflint.controllers.replicas import CompiledPods
 from afflint.controllers.running_pods import unready_pods
 from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.inventory import Inventory
-from afflint.placement.volumes import attachment_waits
+from afflint.placement.volumes import volume_waits, waits_for_volumes
 from afflint.scheduler.cluster import Cluster, EvenQueue
 from afflint.scheduler.pods import Pod, PodKey, only_on
 from afflint.yaml.document import text_at
@@ -440,7 +440,7 @@ class _ScheduleBuilder:
             placed = PlacedWorkload(pod_source, compiled.pods, compiled.template, nodes, pending, error, held, stays - victims.keys())
             recreated = {each: self.recreated[each] for each in identities if each in self.recreated} if self.recreated else _NO_PODS
             workloads.append(placed._replace(victims=victims, recreated=recreated) if victims or recreated else placed)
-        if self.exclusive:
+        if waits_for_volumes(self.exclusive, self.cluster):
             workloads = self._with_waits(workloads)
         return Schedule(self.before, self.cluster, tuple(workloads), self.exclusive, self.priorities, self.unready)
 
@@ -453,7 +453,8 @@ class _ScheduleBuilder:
         pods = {pod.key: pod for placed in workloads for pod in placed.pods}
         first = [identity for placed in workloads for identity in placed.stays]
         order = dict.fromkeys([*first, *self.nodes])
-        waits = attachment_waits([(pods[identity], self.nodes[identity]) for identity in order if identity in self.nodes], self.exclusive)
+        placed_pods = [(pods[identity], self.nodes[identity]) for identity in order if identity in self.nodes]
+        waits = volume_waits(placed_pods, self.exclusive, self.cluster, frozenset(first))
         return [placed._replace(waits={each: waits[each] for each in placed.nodes if each in waits}) for placed in workloads]
 
 

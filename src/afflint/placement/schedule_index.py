@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import cached_property
 
 from afflint.controllers.pod_replacement import BY_NODE, NEVER, PodReplacement, pod_replacement_of_owner
 from afflint.findings.namedtuples import NamedTuple
@@ -12,7 +13,7 @@ from afflint.kube.taints import UNREACHABLE
 from afflint.placement.plan import Fate
 from afflint.placement.rejections import Rejections, RunningPodIndex
 from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule_pods
-from afflint.placement.volumes import attachment_waits, nodes_of
+from afflint.placement.volumes import nodes_of, volume_waits, waits_for_volumes
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey, scheduling_key
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
@@ -223,7 +224,7 @@ class ScheduleIndex:
 
     def running_again(self, cluster: Cluster, nodes: Mapping[PodKey, str]) -> Container[PodKey]:
         """Return the pods that run although they did not before, or not there, once the pods in ``nodes`` have been scheduled."""
-        if not self.schedule.exclusive:
+        if not self._waits_for_volumes:
             return nodes
         waits, there = self.waits(cluster, nodes), cluster.pods
         waited = {identity for placed in self.schedule.workloads for identity in placed.waits}
@@ -231,13 +232,22 @@ class ScheduleIndex:
 
     def waits(self, cluster: Cluster, nodes: Mapping[PodKey, str]) -> Mapping[PodKey, str]:
         """Return the pods that wait for a volume after the pods in ``nodes`` have been scheduled, with the reason."""
-        if not self.schedule.exclusive:
+        if not self._waits_for_volumes:
             return _NONE
         there = cluster.pods
         pods = [(pod, there[pod.key]) for pod in cluster.evicted(cluster.nodes) if pod.volumes]
         waited = {identity for placed in self.schedule.workloads for identity in placed.waits}
         pods.sort(key=lambda each: 2 if each[0].key in nodes else 1 if each[0].key in waited else 0)
-        return attachment_waits(pods, self.schedule.exclusive)
+        return volume_waits(pods, self.schedule.exclusive, cluster, self._mounted - nodes.keys())
+
+    @cached_property
+    def _waits_for_volumes(self) -> bool:
+        return waits_for_volumes(self.schedule.exclusive, self.schedule.cluster)
+
+    @cached_property
+    def _mounted(self) -> frozenset[PodKey]:
+        """The pods that run from the start: their volumes are mounted."""
+        return frozenset([identity for placed in self.schedule.workloads for identity in placed.stays])
 
     # --- explanations -------------------------------------------------------------------------------------------------
 

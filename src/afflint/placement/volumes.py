@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from afflint.findings.phrases import summarize_names
 from afflint.kube.node_labels import HOSTNAME, TOPOLOGY_LABELS, domain_word, name_of_key
 from afflint.kube.selectors import Selector
+from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey
 from afflint.storage.objects import ClaimKey, PersistentVolume
 from afflint.storage.pod_volumes import PodClaim
@@ -32,6 +33,26 @@ def attachment_waits(pods: Iterable[tuple[Pod, str]], exclusive: Container[Claim
             continue
         holders.update({key: (pod, node) for key in keys if key not in holders})
     return waits
+
+
+def volume_waits(
+    pods: Sequence[tuple[Pod, str]], exclusive: Container[ClaimKey], cluster: Cluster, mounted: Container[PodKey]
+) -> dict[PodKey, str]:
+    """Return the pods that do not start on their nodes because of their volumes, with the reason: see ``attachment_waits``.
+
+    Those that are not ``mounted`` yet also need the CSI drivers of their volumes on the node.
+    """
+    waits, storage, numbers = attachment_waits(pods, exclusive), cluster.storage, cluster.table.numbers
+    for pod, node in pods if storage is not None and storage.knows_drivers else ():
+        driver = storage.missing_driver(pod, numbers[node]) if storage and pod.volumes and pod.key not in mounted else ""
+        if driver:
+            waits[pod.key] = f"its volume needs the CSI driver {driver}, which does not run on node {node}"
+    return waits
+
+
+def waits_for_volumes(exclusive: Container[ClaimKey], cluster: Cluster) -> bool:
+    """Return whether pods may wait for volumes on their nodes."""
+    return bool(exclusive) or (cluster.storage is not None and cluster.storage.knows_drivers)
 
 
 def place_of(volumes: Sequence[PersistentVolume]) -> str:

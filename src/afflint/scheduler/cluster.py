@@ -535,6 +535,11 @@ class Cluster:
         filtered = self.filtered(pod, scoring=False)
         return next((node for node in filtered.picked.all(filtered.feasible) if node in among), None)
 
+    @property
+    def storage(self) -> ClusterStorage | None:
+        """The volumes, claims and CSI drivers; None if volumes do not count."""
+        return self._storage
+
     def examine_volumes(self, pod: Pod) -> PodStorage | None:
         """Return how the volumes of a pod restrict its nodes now; None if it has none, or if volumes do not count."""
         return self._storage.examine(pod) if self._storage is not None and pod.volumes else None

@@ -10,7 +10,7 @@ from afflint.scheduler.occupancy import Occupancy
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.storage_state import PROVISION, StorageState
 from afflint.scheduler.volume_binding import CAPACITY_SCORING, VOLUME_BINDING, VolumeBinding
-from afflint.scheduler.volume_limits import AttachedVolumes, VolumeLimits
+from afflint.scheduler.volume_limits import AttachedVolumes, VolumeLimits, missing_driver
 from afflint.scheduler.volume_rejection import VolumeRejection
 from afflint.scheduler.volume_restrictions import VolumeRestrictions, missing_claim
 from afflint.scheduler.volume_zone import VolumeZone
@@ -60,6 +60,15 @@ class ClusterStorage:
         if self._attached is None and self._limited:
             self._attached = AttachedVolumes(self._state, self._table)
         return PodStorage(pod, self._state, self._table, self._attached, self._version)
+
+    @property
+    def knows_drivers(self) -> bool:
+        """Whether it is known which CSI drivers run on which nodes."""
+        return bool(self._state.drivers)
+
+    def missing_driver(self, pod: Pod, node: int) -> str:
+        """Return a CSI driver that the volumes of a pod need and a node lacks; empty if it has all, or they are not known."""
+        return missing_driver(pod, self._state, node)
 
     def bind(self, pod: Pod, node: int) -> None:
         """Bind the claims of a pod that is about to run on a node, if the node can use their volumes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Requirement, Selector
@@ -49,6 +50,12 @@ class StorageState:
         self._free: dict[str, FreeVolumes] = {}
         self._translated: dict[str, Terms] = {}
         self._reserved: dict[ClaimKey, list[str]] | None = None
+
+    @cached_property
+    def drivers(self) -> frozenset[str]:
+        """The CSI drivers of the cluster; empty if it is not known which drivers run on which nodes."""
+        registered = frozenset([driver for csi in self.csi if csi is not None for driver, _ in csi.limits])
+        return registered.union(self.objects.drivers) if registered else registered
 
     def copy(self, occupancy: Occupancy) -> StorageState:
         """Return a copy for a copy of the running pods, which can change independently."""

@@ -81,6 +81,19 @@ def driver_volumes(pod: Pod, state: StorageState, csi: CSINode | None) -> set[Dr
     return {found for volume in pod.volumes if (found := _driver_volume(volume, state, csi)) is not None and all(found)}
 
 
+def missing_driver(pod: Pod, state: StorageState, node: int) -> str:
+    """Return the CSI driver of a volume of a pod that a node lacks according to its CSINode; empty if it has all, or they are not known.
+
+    The scheduler does not ask for it, but the kubelet cannot mount the volume (kubernetes pkg/volume/csi, ``csiAttacher``).
+    """
+    csi = state.csi[node] if state.drivers else None
+    if csi is None:
+        return ""
+    return min(
+        [each.driver for each in driver_volumes(pod, state, csi) if each.driver in state.drivers - dict(csi.limits).keys()], default=""
+    )
+
+
 def _driver_volume(volume: PodVolume, state: StorageState, csi: CSINode | None) -> DriverVolume | None:
     if isinstance(volume, InlineDisk):
         plugin = PLUGINS.get(volume.field)
