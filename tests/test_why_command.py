@@ -439,3 +439,24 @@ def test_the_nodes_without_a_pod_of_a_daemon_set(afflint: Afflint, project: Path
 def test_a_deployment_lists_no_nodes_without_a_pod(afflint: Afflint, project: Path) -> None:
     (project / "web.yaml").write_text(deployment(), encoding="utf-8")
     assert answer(afflint, "web")["nodesWithoutPod"] == []
+
+
+FULL = 'nodes: [{name: one, allocatable: {cpu: "1", memory: 8Gi, pods: "110"}}]\n'
+
+
+def test_a_higher_priority_lets_a_pod_preempt_others(afflint: Afflint, project: Path) -> None:
+    (project / "nodes.yaml").write_text(FULL, encoding="utf-8")
+    (project / "a.yaml").write_text(deployment("batch", 1, containers=requesting("1")), encoding="utf-8")
+    (project / "b.yaml").write_text(deployment("web", 1, containers=requesting("1")), encoding="utf-8")
+    found = answer(afflint, "web")
+    text = "give it a PriorityClass with a value above 0, so that it preempts other pods"
+    (remedy,) = [each for each in found["remedies"] if each["changes"] == [{"text": text, "changes": "manifest"}]]
+    assert (remedy["solves"], remedy["makesPending"]) == (True, [{"workload": "Deployment shop/batch", "pods": 1}])
+
+
+@pytest.mark.parametrize("spec", [{"preemptionPolicy": "Never"}, {"containers": requesting("2")}], ids=["never preempts", "too large"])
+def test_a_higher_priority_that_does_not_help_is_not_proposed(afflint: Afflint, project: Path, spec: dict[str, Any]) -> None:
+    (project / "nodes.yaml").write_text(FULL, encoding="utf-8")
+    (project / "a.yaml").write_text(deployment("batch", 1, containers=requesting("1")), encoding="utf-8")
+    (project / "b.yaml").write_text(deployment("web", 1, **{"containers": requesting("1"), **spec}), encoding="utf-8")
+    assert not [each for each in changes(answer(afflint, "web")) if "PriorityClass" in each]

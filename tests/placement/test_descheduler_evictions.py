@@ -61,6 +61,19 @@ def test_one_resource_makes_a_node_busy_and_all_of_them_make_it_idle() -> None:
     assert utilized([sized("n1"), sized("n2")], on, specs=specs).rounds == ()
 
 
+def test_without_node_fit_a_pod_is_evicted_that_returns() -> None:
+    """Each replica needs a node of its own, and the idle node has one."""
+    spec = {**TENTH, "affinity": apart(term(HOST, app("web")))}
+    static = running("busy", "n1", owner="busy", **requesting(cpu="600m"))
+    static["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "1", "controller": True}]
+    pods = [running("web-x-0", "n1", **spec), running("web-x-1", "n2", **spec), static]
+    nodes = [sized("n1"), sized("n2")]
+    for fit, rounds in ((False, [["web-x-0: n1 -> n1"]]), (True, [])):
+        chosen = policy(UTILIZATION, evictor={"nodeFit": fit}, **{UTILIZATION: SHARES})
+        effect = descheduled(nodes, [pod_source("web", replicas=2, **spec)], chosen, pods=pods)
+        assert (moves(effect), effect.settled) == (rounds, fit)
+
+
 def test_a_cordoned_node_takes_no_pods() -> None:
     assert utilized([sized("n1"), sized("n2", cordoned=True)], ["n1"] * 7).rounds == ()
 

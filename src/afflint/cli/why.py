@@ -81,7 +81,7 @@ def _explained(
         classes=inputs.classes,
     )
     plan = with_notes(plan, inputs, args)
-    plan_input = PlanInput(found.inventory, found.pod_sources, "", inputs.classes, partial(rejections, target=inputs.target))
+    plan_input = PlanInput(found.inventory, found.pod_sources, "", inputs.classes, partial(rejections, target=inputs.target), found.budgets)
     try:
         chosen = selected_workload(plan, plan_input, name)
     except UnknownWorkloadError as error:

@@ -6,19 +6,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.edits import Single, applied
 from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.inventory import Inventory
 from afflint.inventory.node_classes import NodeClass
+from afflint.inventory.priorities import priorities_of
 from afflint.placement.autoscaling import scale_pools
 from afflint.placement.schedule import Schedule, build_schedule
 from afflint.scheduler.nodes import Node
 from afflint.yaml.document import map_at
 
-CORRECTION, SETTING, TOLERATION, REMOVAL, PREFERENCE, REQUEST, LABEL, REPLICAS, NEW_NODE = range(1, 10)
+CORRECTION, SETTING, TOLERATION, REMOVAL, PREFERENCE, REQUEST, PRIORITY, LABEL, REPLICAS, NEW_NODE = range(1, 11)
 """How much a change alters, least first: a corrected value or an uncordoned node, a setting of a constraint, a toleration, a removed
-requirement, a requirement that becomes a preference, a lower request, a label of a node, fewer replicas, another node."""
+requirement, a requirement that becomes a preference, a lower request, a higher priority, a label of a node, fewer replicas, another
+node."""
 
 
 class SmallChange(NamedTuple):
@@ -34,8 +37,15 @@ class SmallChange(NamedTuple):
     edits: tuple[Single, ...] = ()
     replicas: int | None = None
     nodes: tuple[Node, ...] = ()
+    priority: int | None = None
+    """The priority that the pods get."""
     field: str = ""
     """The setting that this is one value for: the first value that solves the problem is enough."""
+
+    @property
+    def of_manifest(self) -> bool:
+        """Whether it changes the manifest, not the nodes."""
+        return bool(self.edits) or self.replicas is not None or self.priority is not None
 
 
 Rejections = Callable[[Mapping[str, Any], Mapping[str, str]], Collection[object]]
@@ -51,6 +61,8 @@ class PlanInput(NamedTuple):
     classes: Sequence[NodeClass] = ()
     rejections: Rejections | None = None
     """With it, changes that the API server rejects are left out."""
+    budgets: Sequence[Budget] = ()
+    """The PodDisruptionBudgets, which preemption considers."""
 
     @property
     def pod_source(self) -> PodSource:
@@ -111,5 +123,9 @@ class PlanInput(NamedTuple):
             pod_source = replace(pod_source, pod=applied(dict(pod_source.pod), change.edits))
         if change.replicas is not None:
             pod_source = replace(pod_source, replicas=change.replicas)
+        if change.priority is not None:
+            pod_source = replace(pod_source, priority=change.priority)
         pod_sources = [pod_source if each.key == self.key else each for each in self.pod_sources]
+        if change.priority is not None and inventory.priorities is None:
+            inventory = inventory._replace(priorities=priorities_of(pod_sources, inventory.pods, self.budgets))
         return self._replace(inventory=inventory, pod_sources=pod_sources)

@@ -135,7 +135,7 @@ class _Round:
 
     def _evict(self, pod: Pod, node: str) -> bool:
         """Evict a pod if its node fit and its budget allow it; return whether it is evicted or migrated."""
-        if self._rules.node_fit and not self._fits_elsewhere(pod, node, self._names):
+        if not self._passes_node_fit(pod, node):
             return False
         if any(each.key == pod.key for each in self._evicted if each.plugin == self._plugin.name):
             return False
@@ -186,6 +186,10 @@ class _Round:
             ):
                 return False
         return own or not self._cluster.shortages(pod, node)
+
+    def _passes_node_fit(self, pod: Pod, node: str) -> bool:
+        """Return whether the evictor lets a pod go (`PreEvictionFilter` of DefaultEvictor): with nodeFit it asks for another node."""
+        return not self._rules.node_fit or self._fits_elsewhere(pod, node, self._names)
 
     def _fits_elsewhere(self, pod: Pod, node: str, among: Sequence[str]) -> bool:
         return any(name != node and self._fits(pod, name) for name in among)
@@ -354,7 +358,10 @@ class _Round:
         return all(tolerated(taint, pod.rules.tolerations) for taint in taints if taint.effect in ("NoSchedule", "NoExecute"))
 
     def _on_busy_nodes(self) -> Iterator[_PodOnNode]:
-        """Yield pods of overutilized nodes, as long as underutilized ones can take what they request."""
+        """Yield pods of overutilized nodes, as long as underutilized ones can take what they request.
+
+        Of these nodes only the taints count (`evictPods` in nodeutilization): without nodeFit a pod may be evicted that returns.
+        """
         sizes = {node.name: node.allocatable for node in self._nodes}
         if any(size is None or not all(size.get(name) for name in _RESOURCES) for size in sizes.values()):
             return
@@ -376,7 +383,7 @@ class _Round:
             for pod in sorted(self._candidates(node), key=self._priority):
                 if not any(share(node, each) > over[each] for each in _RESOURCES) or min(free.values()) <= 0:
                     break
-                if self._fits_elsewhere(pod, node, low):
+                if any(self._is_tolerated(pod, name) for name in low) and self._passes_node_fit(pod, node):
                     yield _PodOnNode(pod, node)
                     for each, amount in self._usage([pod]).items():
                         usage[node][each] -= amount

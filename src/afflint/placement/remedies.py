@@ -13,7 +13,7 @@ from itertools import combinations
 from afflint.findings.edits import EditError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.decoding import InventoryError
-from afflint.placement.changes import NEW_NODE, REPLICAS, PlanInput, SmallChange
+from afflint.placement.changes import NEW_NODE, PRIORITY, REPLICAS, PlanInput, SmallChange
 from afflint.placement.explanation import FailureEffect, failure_effects, pending_pods, single_failures
 from afflint.placement.manifest_changes import LowerRequest, lower_request, manifest_changes
 from afflint.placement.node_changes import node_changes
@@ -25,6 +25,8 @@ _MOST_PLANS, _FEWEST_PLANS, _MOST_WORK = 150, 10, 200_000
 """The number of plans, and how many objects all of them handle together."""
 _MOST_IN_PAIRS = 12
 """Pairs are tried if no single change solves the problem except another node, and if there are at most this many changes."""
+_MOST_PRIORITY, _MOST_PRIORITIES = 1_000_000_000, 3
+"""The highest priority of users, and how many priorities of other workloads are tried."""
 _SHOWN = 8
 """As many remedies are tried in other orders."""
 _FEWEST_ORDERS = 2
@@ -205,12 +207,22 @@ class _RemedySearch:
     def _changes(self) -> list[SmallChange]:
         """Return the changes that can help by themselves or together, smallest first."""
         spec, nodes = self.plan_input.spec, self.schedule.before.table.nodes
-        changes = [*manifest_changes(spec, nodes), *node_changes(spec, nodes), *self._fewer_replicas()]
+        changes = [*manifest_changes(spec, nodes), *node_changes(spec, nodes), *self._higher_priorities(), *self._fewer_replicas()]
         if self.before.running < self.before.replicas:
             # The first plugin that rejects a node decides: a change that lifts no rejection changes nothing.
             plugins = {plugin for pod in pending_pods(self.placed) for plugin in self.placed.pending.get(pod.key, {}).values()}
             changes = [each for each in changes if not each.plugin or each.plugin in plugins]
         return sorted(changes, key=lambda change: change.size)
+
+    def _higher_priorities(self) -> Iterator[SmallChange]:
+        """Yield priorities with which Pending pods preempt others, lowest first; those of system components are not preempted."""
+        own = self.plan_input.pod_source
+        if self.failing or own.priority is None or not own.preempts or own.has_own_pods:
+            return
+        others = {each.pod_source.priority for each in self.schedule.workloads if each is not self.placed and each.running}
+        for value in sorted(each for each in others if each is not None and own.priority <= each < _MOST_PRIORITY)[:_MOST_PRIORITIES]:
+            text = f"give it a PriorityClass with a value above {value}, so that it preempts other pods"
+            yield SmallChange(text, PRIORITY, "", priority=value + 1, field="priority")
 
     def _fewer_replicas(self) -> Iterator[SmallChange]:
         pod_source, running = self.plan_input.pod_source, self.before.running
