@@ -147,7 +147,15 @@ def test_the_name_of_a_variable_is_not_judged_as_a_name() -> None:
     )
     wrong = text.replace("NODE", "Node_A").replace("HOST", "-bad-").replace("RACK", "-rack1")
     assert sorted(each.rule for each in checked(wrong).found) == ["invalid-label-value"] * 2 + ["invalid-scheduling-field"] * 2
-    assert checked(text.replace("NODE", "NODE_NAME").replace("HOST", "-node1").replace("RACK", "ON_DEMAND")).found == ()
+    assert checked(text.replace("NODE", "NODE_NAME").replace("HOST", "NODE_NAME").replace("RACK", "ON_DEMAND")).found == ()
+
+
+@pytest.mark.parametrize("value", ["-1", "1-", "-node1"])
+def test_a_host_name_that_is_not_a_label_value_is_reported(value: str) -> None:
+    """The API server rejects it, as the value of any other label."""
+    text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec:\n  nodeSelector: {{kubernetes.io/hostname: '{value}'}}\n"
+    (found,) = checked(f"{text}  containers: [{{name: c, image: i}}]\n").found
+    assert (found.rule, found.span.line) == ("invalid-label-value", 5)
 
 
 @pytest.mark.parametrize("block", ["%%BLOCK%%", "@BLOCK@", "  ${BLOCK}", "__BLOCK__", "@@block@@"])

@@ -16,11 +16,10 @@ from afflint.findings.phrases import quoted
 from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
 from afflint.kube.constraints import ConstraintItem, PodTerm
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value
-from afflint.kube.node_labels import HOSTNAME
 from afflint.manifests.label_places import EXCLUSIVE, annotated_topology_keys
 from afflint.manifests.manifest import Manifest, Workload
 from afflint.yaml.document import map_at
-from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
+from afflint.yaml.placeholders import is_placeholder
 
 _GENERATED_BY_JOB = frozenset(label.key for label in JOB)
 LEGACY_TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
@@ -110,13 +109,8 @@ def _invalid_constraint_values(workload: Workload) -> Iterator[Match]:
 
 def _bad_values(data: dict[str, Any], path: Path, rejected: str | None = None) -> Iterator[Match]:
     for key, value in data.items():
-        if type(value) is str and not is_value(value) and not _is_filled_in(key, value):
+        if type(value) is str and not is_value(value) and not is_placeholder(value):
             yield _with_note(Match((*path, key), invalid_value_message(value), VALUE_HELP, field=path), rejected)
-
-
-def _is_filled_in(key: Any, value: str) -> bool:
-    """Return whether a tool fills in the value of a label; that of the hostname is the name of a node."""
-    return is_unfinished_name(value) if key == HOSTNAME else is_placeholder(value)
 
 
 def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
@@ -124,7 +118,7 @@ def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
     # Exists and DoesNotExist must not have values, which `operator-values-mismatch` reports.
     if type(values) is list and expression.data.get("operator") not in ("Exists", "DoesNotExist"):
         for index, value in enumerate(values):
-            if type(value) is str and not is_value(value) and not _is_filled_in(expression.data.get("key"), value):
+            if type(value) is str and not is_value(value) and not is_placeholder(value):
                 yield with_rejection_note(Match((*expression.path, "values", index), invalid_value_message(value), VALUE_HELP), stored)
 
 
