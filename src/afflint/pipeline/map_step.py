@@ -76,6 +76,8 @@ class MapSettings(NamedTuple):
     """Whether the run may have nodes or node pools, so that facts contain everything that decides where pods may run."""
     auto_nodes: bool = True
     """Whether nodes and pools among the manifests are used for the workloads if no node files are named."""
+    dumped: bool = False
+    """Whether the files come from a cluster: pods in them run, so that their facts say nothing about their scheduling."""
     resources: bool = False
     """Whether facts contain the resource requests of pods."""
     lines: bool = False
@@ -92,6 +94,13 @@ class MapSettings(NamedTuple):
     def has_outcomes(self) -> bool:
         """Whether some rules are policies about the result of a simulation, which counts the requests of pods."""
         return any(each.subject == "outcome" for each in self.rules)
+
+
+def _runs(manifest: Manifest) -> bool:
+    """Return whether an object of a dump is a pod or virtual machine instance that comes from the cluster."""
+    from afflint.inventory.pod_files import RUNNING_KINDS, is_stored
+
+    return manifest.kind.name in RUNNING_KINDS and is_stored(manifest.data)
 
 
 def default_settings(names: Sequence[str] | None = None, *, target: Target | None = None) -> MapSettings:
@@ -329,7 +338,8 @@ class Checker:
         counts = bool(manifests or declared or inside) or (other is None and _says_kind(document))
         for manifest in manifests:
             settings = self._settings
-            manifest_facts = list(facts_of(manifest, with_spec=settings.inventory, resources=settings.resources, lines=settings.lines))
+            with_spec = settings.inventory and not (settings.dumped and _runs(manifest))
+            manifest_facts = list(facts_of(manifest, with_spec=with_spec, resources=settings.resources, lines=settings.lines))
             facts += manifest_facts
             if self._judge is not None and manifest_facts and isinstance(manifest_facts[0], Pods) and isinstance(manifest, Workload):
                 policy_candidate = self._judge.policy_candidate(manifest, manifest_facts[0])

@@ -392,7 +392,7 @@ def _with_storage(
 
 def _mapped(read: Mapping[FileId, Source], dumped: Collection[FileId], settings: MapSettings, mapper: Mapper) -> list[FileResult]:
     """Return the results of the map step. The API server has accepted what is ``dumped`` from a cluster."""
-    accepted = settings._replace(rules=bind_rules(UNREADABLE))
+    accepted = settings._replace(rules=bind_rules(UNREADABLE), dumped=True)
     first = {file: source for file, source in read.items() if file not in dumped}
     rest = {file: source for file, source in read.items() if file in dumped}
     results = dict(zip(first, mapper(first.values(), settings), strict=True))

@@ -14,6 +14,7 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.source.files import read_regular
 from afflint.source.repositories import is_root
+from afflint.source.sources import STDIN
 from afflint.yaml.document import list_at, maps_at, text_at, value_at_path
 from afflint.yaml.documents import read, split
 from afflint.yaml.object_fields import kind_of
@@ -107,6 +108,8 @@ class Kustomizations:
 
     def is_patch(self, path: str) -> bool:
         """Whether kustomizations use a file only as a patch, so that it does not contain an object of its own."""
+        if path == STDIN:
+            return False
         folder = os.path.dirname(self._real_paths(path)[0])
         if self._top(folder) not in self._repositories:
             above = self.use_above(path)
