@@ -7,11 +7,12 @@ import platform
 import re
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
 
+from afflint.cli.output import ProgressLine, notify
 from afflint.report import FORMATS
 from checkout import clean_environment
 from command_line import Afflint, Done, spawned
@@ -621,24 +622,71 @@ class TestColours:
 
 
 class TestProgress:
-    """Time is made to pass quickly: three seconds between any two looks at the clock."""
-
     class Terminal(io.StringIO):
+        def __init__(self) -> None:
+            super().__init__()
+            self.written = threading.Event()
+
         def isatty(self) -> bool:
             return True
 
+        def write(self, text: str) -> int:
+            number = super().write(text)
+            self.written.set()
+            return number
+
+        def wait_for(self, text: str) -> None:
+            while text not in self.getvalue():
+                assert self.written.wait(60), f"{text!r} never appears"
+                self.written.clear()
+
+    def terminal(self, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+        """Make standard error a terminal on which the line changes all the time."""
+        monkeypatch.setattr(ProgressLine, "FIRST", 0.001)
+        monkeypatch.setattr(ProgressLine, "EVERY", 0.001)
+        terminal = self.Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        return terminal
+
     @pytest.fixture(autouse=True)
-    def slow_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def long_run(self) -> None:
         write(**{f"pod{number:03}": POD for number in range(130)})
-        clock = iter(range(0, 3_000_000, 3))
-        monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
 
     def test_a_long_run_on_a_terminal_shows_how_far_it_is(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
-        errors = self.Terminal()
-        monkeypatch.setattr(sys, "stderr", errors)
+        terminal = self.terminal(monkeypatch)
+        note = ProgressLine.report
+
+        def report(line: ProgressLine, doing: str, done: int, total: int) -> None:
+            note(line, doing, done, total)
+            if done == 64:
+                terminal.wait_for("64/130 files")
+
+        monkeypatch.setattr(ProgressLine, "report", report)
         assert afflint("check", "--jobs", "1").code == 0
-        assert "64/130 files" in errors.getvalue()
-        assert errors.getvalue().endswith("\r\x1b[K"), "and takes it away again"
+        assert "64/130 files" in terminal.getvalue()
+        assert terminal.getvalue().endswith("\r\x1b[K"), "and takes it away again"
+
+    def test_place_shows_what_it_is_doing(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+        terminal = self.terminal(monkeypatch)
+        write(nodes="nodes: [{name: n1}, {name: n2}]\n")
+        note = ProgressLine.report
+
+        def report(line: ProgressLine, doing: str, done: int, total: int) -> None:
+            note(line, doing, done, total)
+            terminal.wait_for(f"{done}/{total} {doing}" if total else doing)
+
+        monkeypatch.setattr(ProgressLine, "report", report)
+        afflint("place", "--lose", "each:node", "--summary")
+        for each in ("reading the input", "scheduling pods", "1/2 simulating failures and drains"):
+            assert each in terminal.getvalue()
+
+    def test_a_message_is_not_written_into_the_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        terminal = self.terminal(monkeypatch)
+        with ProgressLine() as line:
+            line.report("reading the input", 0, 0)
+            terminal.wait_for("reading the input")
+            notify("a message")
+        assert re.search(r"\x1b\[Ka message\n", terminal.getvalue())
 
     def test_elsewhere_it_is_silent(self, afflint: Afflint) -> None:
         assert afflint("check", "--jobs", "1").err == ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from io import TextIOWrapper
 from typing import IO, TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from threading import Event, Lock
 
     from afflint.report.html_page import PageMetadata
 
@@ -84,7 +85,9 @@ def notify(message: str, code: int = 0) -> int:
     """Print a message to standard error, and return ``code``, the exit code of the message."""
     import contextlib
 
-    if sys.stderr is not None:  # It is None if closed; the exit code is returned in any case.
+    if ProgressLine.running is not None:
+        ProgressLine.running.say(message)
+    elif sys.stderr is not None:  # It is None if closed; the exit code is returned in any case.
         with contextlib.suppress(OSError):
             sys.stderr.write(f"{message}\n")
             sys.stderr.flush()
@@ -115,34 +118,85 @@ def _console_has_colours() -> bool:
 
 
 class ProgressLine:
-    """A progress bar on standard error: the number of files done, shown after a second on a terminal, erased at the end of its context."""
+    """What the run is doing and how much of it is done, on standard error of a terminal after a second; erased at the end of its context.
 
-    def __init__(self, total: int) -> None:
-        import time
+    Called with a number, it shows how many of ``total`` files are done.
+    """
 
-        self._total = total
-        self._clock = time.monotonic
-        self._next = self._clock() + 1
-        self._shown = False
+    FIRST, EVERY = 1.0, 0.2
+    """After how many seconds it appears, and how often it changes."""
+    running: ProgressLine | None = None
+    """The line of this process, if its standard error is a terminal."""
+
+    def __init__(self, total: int = 0) -> None:
+        self._step = ("", 0, 0)
+        self._files = total
+        self._stop: Callable[[], None] = lambda: None
+        self._lock: Lock | None = None
+        self._shows = False
 
     def __call__(self, done: int) -> None:
-        now = self._clock()
-        if now < self._next or sys.stderr is None or not sys.stderr.isatty():
-            return
-        self._next = now + 0.1
-        self._shown = True
-        width = 24
-        filled = width * done // max(self._total, 1)
-        sys.stderr.write(f"\r{'━' * filled}{'─' * (width - filled)} {done}/{self._total} files")
-        sys.stderr.flush()
+        self.report("files", done, self._files)
+
+    def report(self, doing: str, done: int, total: int) -> None:
+        """Note a step, its parts that are done, and all of its parts; 0 if these are not counted."""
+        self._step = doing, done, total
 
     def __enter__(self) -> ProgressLine:
+        if sys.stderr is None or not sys.stderr.isatty():
+            return self
+        import threading
+
+        from afflint.findings.steps import listening
+
+        ended, self._lock = threading.Event(), threading.Lock()
+        context = listening(self.report)
+        context.__enter__()
+        thread = threading.Thread(target=self._run, args=(ended,), daemon=True)
+        thread.start()
+
+        def stop() -> None:
+            ended.set()
+            thread.join()
+            context.__exit__(None, None, None)
+            self._write("", shows=False)
+            ProgressLine.running = None
+
+        self._stop = stop
+        ProgressLine.running = self
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
+        self._stop()
+
+    def _run(self, ended: Event) -> None:
+        """Write the line again and again until the run ends."""
+        wait = self.FIRST
+        while not ended.wait(wait):
+            wait = self.EVERY
+            doing, done, total = self._step
+            width = 24
+            filled = width * done // max(total, 1)
+            bar = f"{'━' * filled}{'─' * (width - filled)} {done}/{total} " if total else ""
+            if doing:
+                self._write(f"{bar}{doing}", shows=True)
+
+    def _write(self, text: str, *, shows: bool) -> None:
+        """Write instead of the line, which is shown with ``shows``."""
+        import contextlib
+
+        assert self._lock is not None
+        with self._lock, contextlib.suppress(OSError, ValueError, UnicodeError):
+            sys.stderr.write(f"{_ERASED if self._shows or shows else ''}{text}")
             sys.stderr.flush()
+            self._shows = shows
+
+    def say(self, message: str) -> None:
+        """Write a message instead of the line, which comes back below it."""
+        self._write(f"{message}\n", shows=False)
+
+
+_ERASED = "\r\x1b[K"
 
 
 def named_files(names: Iterable[str], paths: Iterable[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from afflint.cli import options
 from afflint.cli.command import FILE, MULTIPLE, Command, CommandOptions, argument, flag, option, with_help
 from afflint.cli.options import ConfigOverrides
-from afflint.cli.output import FOUND, colored, format_module, named_files, notify, page_metadata, write_or_show
+from afflint.cli.output import FOUND, ProgressLine, colored, format_module, named_files, notify, page_metadata, write_or_show
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UnknownNameError, UserError
 from afflint.findings.namedtuples import NamedTuple
@@ -242,6 +242,11 @@ def by_cluster(answer: Callable[[Cluster | None], T], *, one: bool = False) -> t
 
     Raises SeveralClustersError for other clusters, and with ``one`` for all.
     """
+    with ProgressLine():
+        return _by_cluster(answer, one=one)
+
+
+def _by_cluster(answer: Callable[[Cluster | None], T], *, one: bool) -> tuple[dict[str, T], Sequence[Cluster]]:
     from afflint.inventory.node_folders import FolderCluster
     from afflint.simulation.inputs import SeveralClustersError
 

@@ -12,6 +12,7 @@ from afflint.controllers.evictions import Eviction, unknown_strategy_note
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.steps import begin, counted, counted_results
 from afflint.inventory.inventory import Inventory
 from afflint.inventory.node_classes import NodeClass
 from afflint.kube.node_labels import ZONE
@@ -93,6 +94,7 @@ class DisruptionRequest(NamedTuple):
 NOTHING = DisruptionRequest()
 _HERE = Workers()
 _WORTH_PROCESSES = 2_000_000
+_DISRUPTING = "simulating failures and drains"
 """From this number of disruptions times pods, other processes pay: each of them has to schedule all pods first."""
 _NONE: Mapping[PodKey, Eviction] = {}
 
@@ -203,8 +205,9 @@ class _Simulations:
         disruptions: Sequence[Stage | tuple[Stage, ...]] = listed(self._schedule.before, self._asked.by_action)
         simulate = Scenarios(self.evictions).simulate
         if len(disruptions) * len(self.evictions.schedule_index.where) < _WORTH_PROCESSES:
-            return map(simulate, disruptions)
-        return self._workers.map(partial(_simulate, PerProcess(self._again)), disruptions, simulate)
+            return map(simulate, counted(_DISRUPTING, disruptions))
+        results = self._workers.map(partial(_simulate, PerProcess(self._again)), disruptions, simulate)
+        return iter(counted_results(_DISRUPTING, results, len(disruptions)))
 
     def upgrades(self, grouped: Sequence[Application], key: str, grown: Mapping[str, str]) -> tuple[UpgradeEffect, ...]:
         """Return the effects of upgrades. ``grown`` has the titles of the pools of new nodes."""
@@ -214,6 +217,7 @@ class _Simulations:
         from afflint.placement.node_upgrade import NodeUpgrades
         from afflint.placement.upgrade_pools import pools_to_upgrade
 
+        begin("simulating upgrades")
         simulated = NodeUpgrades(self.evictions, grouped, key)
         return tuple([simulated.upgrade(name, pools) for name, pools in pools_to_upgrade(self._schedule.before, asked, grown)])
 
@@ -223,7 +227,7 @@ class _Simulations:
             return ()
         from afflint.placement.descheduling import Descheduling
 
-        return tuple(map(Descheduling(self.evictions).simulate, self._asked.deschedule))
+        return tuple(map(Descheduling(self.evictions).simulate, counted("simulating deschedulers", self._asked.deschedule)))
 
 
 def _evictions(
@@ -263,7 +267,7 @@ def _rollouts(schedule: Schedule, inventory: Inventory, key: str, roll: Sequence
     chosen = chosen_workloads(schedule.workloads, roll)
     settings = ClusterSettings(inventory.version, inventory.feature_gates, deletion_costs(inventory.pods))
     rollouts = Rollouts(schedule, key, settings)
-    return tuple([rollouts.roll(placed) for placed in chosen])
+    return tuple([rollouts.roll(placed) for placed in counted("simulating rollouts", chosen)])
 
 
 def _with_limitations(loss: DisruptionEffect, schedule_index: ScheduleIndex, bound_by_volumes: Collection[str]) -> DisruptionEffect:

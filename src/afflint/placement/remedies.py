@@ -12,6 +12,7 @@ from itertools import combinations
 
 from afflint.findings.edits import EditError
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.steps import counted
 from afflint.kube.decoding import InventoryError
 from afflint.placement.changes import NEW_NODE, PRIORITY, REPLICAS, PlanInput, SmallChange
 from afflint.placement.explanation import FailureEffect, failure_effects, pending_pods, single_failures
@@ -160,7 +161,7 @@ class _RemedySearch:
         changes = self._changes()
         tried, found = 0, list[Remedy]()
         solved: set[str] = set()
-        for change in changes:
+        for change in counted("trying changes", changes):
             if self.left <= 0:
                 break
             tried += 1
@@ -181,7 +182,7 @@ class _RemedySearch:
         if all(each.size == NEW_NODE for each in solving) and 1 < len(others) <= _MOST_IN_PAIRS:
             pairs = sorted(combinations(others, 2), key=lambda pair: sum(change.size for change in pair))
             possible += len(pairs)
-            for pair in pairs:
+            for pair in counted("trying pairs of changes", pairs):
                 if self.left <= 0:
                     break
                 tried += 1

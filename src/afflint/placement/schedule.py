@@ -11,6 +11,7 @@ from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import CompiledPods
 from afflint.controllers.running_pods import unready_pods
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.steps import begin
 from afflint.inventory.inventory import Inventory
 from afflint.placement.volumes import volume_waits, waits_for_volumes
 from afflint.scheduler.cluster import Cluster, EvenQueue
@@ -138,6 +139,7 @@ def schedule_pods(
     if preemption is not None:
         preempting = preemption.schedule(cluster, pods)
         return Attempt(preempting.placements, preempting.unschedulable, preempting.errors, tuple(preempting.victims.values()))
+    begin("scheduling pods")
     queue = EvenQueue(cluster if in_place else cluster.copy(), pods)
     queue.run(explain=explain)
     return Attempt(queue.placements, queue.unschedulable, queue.errors)

@@ -18,6 +18,7 @@ from afflint.findings.errors import UserError
 from afflint.findings.finding import FileId, Folder
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize, quoted, summarize_names
+from afflint.findings.steps import begin
 from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.declared_nodes import assumption_note, pools_with_expected_labels
@@ -166,6 +167,7 @@ def read_place_inputs(
     Raises NodeFileError if there are neither nodes nor pools, or if a node, a pool or a pod is invalid, UnknownPoolError, and
     SeveralClustersError.
     """
+    begin("reading the input")
     admission = tuple([rule for rule in settings.rules if rule.category == "admission" and rule.name not in UNREADABLE])
     read_rules = (*bind_rules(UNREADABLE), *admission)
     settings = settings._replace(rules=read_rules, inventory=True, resources=request.resources, lines=request.lines)
