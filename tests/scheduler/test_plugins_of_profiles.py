@@ -6,7 +6,7 @@ import pytest
 
 from afflint.placement.rejections import Rejections
 from afflint.scheduler.cluster import Cluster, Verdict
-from afflint.scheduler.configuration import profile_names, read_profile
+from afflint.scheduler.configuration import profile_names, read_profiles
 from afflint.scheduler.plugins import VOLUME_FILTERS
 from afflint.scheduler.profile import Profile
 from cluster_objects import (
@@ -34,7 +34,7 @@ WEB = {"app": "web"}
 def profile(*, plugins: Object | None = None, extenders: list[Object] | None = None, **arguments: Any) -> Profile:
     """Read the only profile of a configuration; ``arguments`` are the ``args`` of plugins by name."""
     listed = [{"name": name, "args": args} for name, args in arguments.items()]
-    return read_profile({"profiles": [{"plugins": plugins or {}, "pluginConfig": listed}], "extenders": extenders or []}, DEFAULT)
+    return read_profiles({"profiles": [{"plugins": plugins or {}, "pluginConfig": listed}], "extenders": extenders or []})[DEFAULT]
 
 
 def verdict(nodes: list[Object], wanted: Object, chosen: Profile, *running: Object, resources: bool = False, **more: Any) -> Verdict:
@@ -68,7 +68,7 @@ class TestUnknownSchedulers:
         assert Cluster(zoned(n1="a", n2="a"), [running]).feasible_nodes(pod("web-1", affinity=apart(term(HOST, app("web"))))) == ["n2"]
 
     def test_a_known_profile_decides_about_its_own_pods_only(self) -> None:
-        chosen = read_profile({"profiles": [{"schedulerName": "packing"}]}, "packing")
+        chosen = read_profiles({"profiles": [{"schedulerName": "packing"}]})["packing"]
         cluster = Cluster(zoned(n1="a"), profiles={"packing": chosen})
         assert cluster.feasible_nodes(pod(schedulerName="packing")) == ["n1"]
         assert cluster.feasible_nodes(pod(schedulerName="volcano")) == []
@@ -254,6 +254,32 @@ def asking(name: str = "pod", *, on: str = "", **requests: Any) -> Object:
     return pod(name, on=on, containers=[{"name": "main", "resources": {"requests": requests}}])
 
 
+class TestOrder:
+    """A default plugin that is disabled and enabled again runs last, one that its extension point lists again runs first."""
+
+    TAINTED = node("n1", {HOST: "n1"}, taints=["sla=gold:NoSchedule"])
+    WANTED = pod("web-0", WEB, nodeSelector={"pool": "a"})
+
+    def reason(self, plugins: Object) -> str:
+        return verdict([self.TAINTED], self.WANTED, profile(plugins=plugins)).reason["n1"]
+
+    def test_the_default_order(self) -> None:
+        assert self.reason({}) == "TaintToleration"
+
+    def test_enabled_again(self) -> None:
+        again = [{"name": "TaintToleration"}]
+        assert self.reason({"multiPoint": {"disabled": again, "enabled": again}}) == "NodeAffinity"
+
+    def test_listed_again(self) -> None:
+        assert self.reason({"filter": {"enabled": [{"name": "NodeAffinity"}]}}) == "NodeAffinity"
+
+    def test_a_plugin_that_does_not_score_may_fail_before_the_scores(self) -> None:
+        wanted = pod("web-0", WEB, affinity=node_preferences((5, "cpus Gt eight")))
+        nodes = [node("n1", {HOST: "n1"}), node("n2", {HOST: "n2"})]
+        assert verdict(nodes, wanted, profile(plugins=without("score", "NodeAffinity"))).error == "PreScore NodeAffinity"
+        assert verdict(nodes, wanted, profile(plugins=without("multiPoint", "NodeAffinity"))).error is None
+
+
 class TestResources:
     NODES = (having("n1", cpu="4", memory="8Gi", pods=10), having("n2", cpu="4", memory="8Gi", pods=10))
 
@@ -308,12 +334,22 @@ class TestResources:
     def test_pods_with_equal_requests_are_scored_by_their_own_profiles(self) -> None:
         nodes = [having(f"n{number}", cpu="4", memory="8Gi", pods=10) for number in range(5)]
         listed = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}]
-        packing = read_profile({"profiles": [{"schedulerName": "packing", "pluginConfig": listed}]}, "packing")
+        packing = read_profiles({"profiles": [{"schedulerName": "packing", "pluginConfig": listed}]})["packing"]
         wanted = asking("new", cpu="1", memory="2Gi")
         packed = {**wanted, "spec": {**wanted["spec"], "schedulerName": "packing"}}
         cluster = Cluster(nodes, [asking("old", on="n3", cpu="1", memory="2Gi")], profiles={"packing": packing}, resources=True)
         assert cluster.schedule([wanted]).best["new"] == ("n0", "n1", "n2", "n4")
         assert cluster.schedule([packed]).best["new"] == ("n3",)
+
+    def test_pods_are_not_a_resource_that_scores(self) -> None:
+        strategy = {"type": "MostAllocated", "resources": [{"name": "pods", "weight": 5}, {"name": "cpu", "weight": 1}]}
+        assert self.scores(asking(cpu="1"), NodeResourcesFit={"scoringStrategy": strategy}) == {"n1": 25, "n2": 25}
+        strategy["resources"] = [{"name": "pods"}]
+        assert self.scores(asking(cpu="1"), NodeResourcesFit={"scoringStrategy": strategy}) == {"n1": 0, "n2": 0}
+
+    def test_only_extended_resources_can_be_ignored(self) -> None:
+        chosen = profile(NodeResourcesFit={"ignoredResources": ["cpu"], "ignoredResourceGroups": ["cpu"]})
+        assert verdict([*self.NODES], asking(cpu="5"), chosen, resources=True).feasible == {"n1": False, "n2": False}
 
     def test_ignored_resources_are_not_filtered(self) -> None:
         wanted = asking(cpu="1", **{"example.com/gpu": "2", "other.com/nic": "1"})
@@ -348,6 +384,12 @@ class TestNotSimulated:
         assert profile().preempts
         assert not profile(plugins=without("postFilter", "DefaultPreemption")).preempts
 
+    def test_one_invalid_profile_keeps_the_scheduler_from_starting(self) -> None:
+        listed = [{"name": "NodeAffinity", "args": {"addedAffinity": {PREFERRED: [{"weight": 5, "preference": {"matchExpressions": 7}}]}}}]
+        found = read_profiles({"profiles": [{"schedulerName": DEFAULT}, {"schedulerName": "packing", "pluginConfig": listed}]})
+        assert found.keys() == {DEFAULT, "packing"}
+        assert {each.unknown.partition(":")[0] for each in found.values()} == {"the configuration of the scheduler packing is invalid"}
+
     @pytest.mark.parametrize("data", [{"profiles": [{"plugins": 7}]}, {"profiles": [{"pluginConfig": [{"args": 3}]}]}, {"extenders": [7]}])
     def test_other_types_are_invalid(self, data: Object) -> None:
-        assert read_profile(data, DEFAULT).unknown.startswith("the configuration of the scheduler default-scheduler is invalid: ")
+        assert read_profiles(data)[DEFAULT].unknown.startswith("the configuration of the scheduler default-scheduler is invalid: ")

@@ -45,7 +45,7 @@ NO_PROFILES = Profiles({}, {})
 
 def profiles_of(configurations: Iterable[SchedulerConfiguration]) -> Profiles:
     """Return the profiles that some configurations define. A profile that several define in the same way counts once."""
-    from afflint.scheduler.configuration import profile_names, raw_profile, read_profile
+    from afflint.scheduler.configuration import profile_names, raw_profile, read_profiles
 
     defining: dict[str, list[SchedulerConfiguration]] = {}
     for each in configurations:
@@ -60,5 +60,5 @@ def profiles_of(configurations: Iterable[SchedulerConfiguration]) -> Profiles:
             continue
         text = next(filter(is_placeholder, all_texts(raw)), None)
         why = f"the configuration of the scheduler {name} contains the placeholder {quoted(text or '')}"
-        by_name[name] = read_profile(found[0].data, name) if text is None else unknown_profile(name, why)
+        by_name[name] = read_profiles(found[0].data)[name] if text is None else unknown_profile(name, why)
     return Profiles(by_name, ambiguous)

@@ -36,7 +36,7 @@ from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, RESOURCE_SCORES, Shortage
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
 from afflint.scheduler.occupancy import MatchTables, Occupancy, Tally
-from afflint.scheduler.plugins import PLUGINS
+from afflint.scheduler.plugins import PLUGINS, VOLUME_FILTERS
 from afflint.scheduler.pods import (
     NodeRules,
     Pod,
@@ -49,7 +49,7 @@ from afflint.scheduler.pods import (
     read_pod,
     scheduling_key,
 )
-from afflint.scheduler.profile import Profile
+from afflint.scheduler.profile import Profile, only_filter
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 if TYPE_CHECKING:
@@ -168,6 +168,8 @@ class FilteredNodes(NamedTuple):
     error: str | None = None
     storage: PodStorage | None = None
     """The decision of the plugins for volumes; None if the pod has none."""
+    pod: Pod | None = None
+    """The pod, if the filters looked at nodes."""
 
 
 def _none(fit: NodeFit, everywhere: str | None = None, error: str | None = None, storage: PodStorage | None = None) -> FilteredNodes:
@@ -655,7 +657,7 @@ class Cluster:
             picked = self._picked(pod, fit, storage, scoring, every)
         else:
             picked = ungrouped([only] if fit.rejections[only] is None else [])
-        pod = as_filtered(pod)
+        whole, pod = pod, as_filtered(pod)
         roomy = unused = node_ports.filter_nodes(picked.nodes, pod.ports, self._occupancy) if pod.ports else picked.nodes
         if pod.requests:
             roomy = node_resources.filter_nodes(roomy, pod.requests, self.table, self._occupancy)
@@ -669,7 +671,7 @@ class Cluster:
         if pod.hard_spread:
             spread = topology_spread.filter_nodes(spread, pod, fit, self.table, self._occupancy)
         feasible = interpod_affinity.filter_nodes(spread, pod, self.table, self._occupancy, self.directory)
-        return FilteredNodes(fit, picked, unused, roomy, usable, spread, feasible, storage=storage)
+        return FilteredNodes(fit, picked, unused, roomy, usable, spread, feasible, storage=storage, pod=whole)
 
     def _picked(self, pod: Pod, fit: NodeFit, storage: PodStorage | None, scoring: bool, every: bool) -> RepresentativeNodes:
         """Return one of all nodes that are equal to the filters (and scores) of the pod, out of those that fit it."""
@@ -754,6 +756,8 @@ class Cluster:
         """Return the first plugin that rejects each node."""
         if filtered.everywhere is not None:
             return [filtered.everywhere] * len(self.table.names)
+        if filtered.pod is not None and filtered.pod.rules.profile.order:
+            return self._reasons_in_order(filtered.pod)
         rejections = filtered.fit.rejections.copy()
         stages = (filtered.picked.nodes, filtered.unused, filtered.roomy, filtered.usable, filtered.spread, filtered.feasible)
         for plugin, before, after in zip(_DYNAMIC_FILTERS, stages, stages[1:], strict=False):
@@ -765,6 +769,16 @@ class Cluster:
                 continue
             for node in filtered.picked.all(set(before).difference(after)):
                 rejections[node] = plugin
+        return rejections
+
+    def _reasons_in_order(self, pod: Pod) -> list[str | None]:
+        """Return the first plugin that rejects each node, if the profile of the pod has another order: each plugin is asked alone."""
+        rejections: list[str | None] = [None] * len(self.table.names)
+        for plugin in pod.rules.profile.order:
+            rules = pod.rules._replace(profile=only_filter(pod.rules.profile, plugin))
+            alone = pod._replace(rules=rules, volumes=pod.volumes if plugin in VOLUME_FILTERS else ())
+            reasons = self.reasons(self.filtered(alone, scoring=False))
+            rejections = [first or reason for first, reason in zip(rejections, reasons, strict=True)]
         return rejections
 
     def best_of(self, pod: Pod, filtered: FilteredNodes) -> tuple[list[int], str | None]:
@@ -780,7 +794,8 @@ class Cluster:
     def _score(self, pod: Pod, filtered: FilteredNodes) -> _Scored:
         """Return the scores of the feasible representative nodes, in their order."""
         weights = _weights_of(pod)
-        if isinstance(pod.preferences, Malformed) and NODE_AFFINITY in weights:
+        prescored = pod.rules.profile.prescored
+        if isinstance(pod.preferences, Malformed) and (prescored is None or NODE_AFFINITY in prescored):
             return _Scored({}, [], f"PreScore {NODE_AFFINITY}")
         spread = self._soft_spread(pod)
         if topology_spread.unparsable(spread):

@@ -36,12 +36,22 @@ def raw_profile(data: Mapping[str, Any], name: str) -> list[object]:
     return [dict(_named(data)).get(name), data.get("extenders") or []]
 
 
-def read_profile(data: Mapping[str, Any], name: str) -> Profile:
-    """Return a profile of a configuration. An invalid profile is unknown: kube-scheduler does not start with it."""
+def read_profiles(data: Mapping[str, Any]) -> dict[str, Profile]:
+    """Return the profiles of a configuration by name.
+
+    One invalid profile makes all of them unknown: kube-scheduler does not start (ValidateKubeSchedulerConfiguration of
+    pkg/scheduler/apis/config/validation).
+    """
+    named = dict(_named(data))
+    found: dict[str, Profile] = {}
+    name = next(iter(named), "")
     try:
-        return _profile(name, mapping(dict(_named(data)).get(name), "the profile"), _extenders(data))
+        extenders = _extenders(data)
+        for name, each in named.items():
+            found[name] = _profile(name, mapping(each, "the profile"), extenders)
     except InventoryError as error:
-        return Profile(name, unknown=f"the configuration of the scheduler {name} is invalid: {error}")
+        return dict.fromkeys(named, Profile(name, unknown=f"the configuration of the scheduler {name} is invalid: {error}"))
+    return found
 
 
 def _named(data: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -83,7 +93,7 @@ def _profile(name: str, data: Mapping[str, Any], extenders: _Extenders) -> Profi
         string(each.get("name"), "name"): mapping(each.get("args"), "args")
         for each in (mapping(item, "pluginConfig") for item in sequence(data.get("pluginConfig"), "pluginConfig"))
     }
-    filters = plugins.enabled("filter")
+    filters = plugins.ordered("filter")
     disabled = frozenset([plugin for plugin, each in PLUGINS.items() if "filter" in each.points and plugin not in filters])
     weights = {plugin: weight for plugin, weight in plugins.weights().items() if plugin not in _NOT_SIMULATED}
     affinity = mapping(arguments.get("NodeAffinity", {}).get("addedAffinity"), "addedAffinity")
@@ -94,8 +104,10 @@ def _profile(name: str, data: Mapping[str, Any], extenders: _Extenders) -> Profi
         name,
         unknown=_unknown(name, plugins, disabled, extenders),
         weights=weights,
+        prescored=frozenset(plugins.ordered("preScore")),
+        order=filters if filters != tuple([name for name in PLUGINS if name in filters]) else (),
         disabled=disabled - {"DynamicResources", *VOLUME_FILTERS},
-        preempts="DefaultPreemption" in plugins.enabled("postFilter"),
+        preempts="DefaultPreemption" in plugins.ordered("postFilter"),
         added_terms=_added_terms(affinity),
         added_preferences=_added_preferences(affinity),
         default_constraints=_default_constraints(arguments.get("PodTopologySpread", {})),
@@ -120,7 +132,7 @@ def _unknown(name: str, plugins: _Plugins, disabled: frozenset[str], extenders: 
         return f"profile {name} disables the plugin{'s' if len(left_out) > 1 else ''} {join_words(left_out)}"
     for before, point in (("preFilter", "filter"), ("preScore", "score")):
         needing = NEEDING_STATE if point == "filter" else frozenset(("PodTopologySpread", "InterPodAffinity", "TaintToleration"))
-        failing = sorted(plugin for plugin in needing & plugins.enabled(point) if plugin not in plugins.enabled(before))
+        failing = sorted(plugin for plugin in needing.intersection(plugins.ordered(point)) if plugin not in plugins.ordered(before))
         if failing:
             return f"profile {name} disables {failing[0]} in {before}, but not in {point}"
     return ""
@@ -142,17 +154,22 @@ class _Plugins:
         kept = {} if "*" in off_everywhere else {name: each.weight for name, each in PLUGINS.items() if name not in off_everywhere}
         self._everywhere = {**kept, **own}
 
-    def enabled(self, point: str) -> frozenset[str]:
-        """Return the plugins of kube-scheduler that run at an extension point."""
-        found, off = set(self._enabled[point]), self._disabled[point]
-        if "*" not in off:
-            found |= {name for name in self._everywhere if name in PLUGINS and point in PLUGINS[name].points and name not in off}
-        return frozenset(found)
+    def ordered(self, point: str) -> tuple[str, ...]:
+        """Return the plugins of kube-scheduler that run at an extension point, in their order.
+
+        First come those that the point lists again, then those that only ``multiPoint`` enables, last those that only the point enables.
+        """
+        own, off = self._enabled[point], self._disabled[point]
+        everywhere = [name for name in self._everywhere if name in PLUGINS and point in PLUGINS[name].points and name not in off]
+        if "*" in off:
+            everywhere = []
+        return tuple(dict.fromkeys([*[name for name in own if name in everywhere], *everywhere, *own]))
 
     def weights(self) -> dict[str, int]:
         """Return the weight of each plugin that scores. That of the extension point comes first; 0 counts as 1."""
         given = {**self._everywhere, **self._enabled["score"]}
-        return {name: given[name] or 1 for name in PLUGINS if name in self.enabled("score")}
+        scoring = self.ordered("score")
+        return {name: given[name] or 1 for name in PLUGINS if name in scoring}
 
     def others(self) -> list[str]:
         """Return the enabled plugins that the default configuration does not have."""

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.scheduler.plugins import PLUGINS
 
 if TYPE_CHECKING:
     from afflint.constraints.pods import TopologySpreadConstraint
@@ -40,8 +41,12 @@ class _ProfileFields(NamedTuple):
     """Why the decisions of this scheduler cannot be simulated, as a clause; empty if they can."""
     weights: Mapping[str, int] | None = None
     """The weight of each plugin that scores nodes; None for those of the default configuration."""
+    prescored: frozenset[str] | None = None
+    """The plugins that run before scores, and may fail there, whether or not they score; None for all."""
     disabled: frozenset[str] = frozenset()
     """The plugins that do not filter nodes."""
+    order: tuple[str, ...] = ()
+    """The plugins that filter nodes, in their order; empty for the order of the default configuration."""
     preempts: bool = True
     """Whether its pods may preempt others (DefaultPreemption)."""
     added_terms: tuple[Parsed, ...] | None = None
@@ -84,9 +89,9 @@ class Profile(_ProfileFields):
         return bool(self.disabled or self.ignored_resources or self.ignored_groups)
 
     def ignores(self, resource: str) -> bool:
-        """Return whether the filter ignores a resource."""
+        """Return whether the filter ignores a resource: only extended resources can be ignored (``fitsRequest`` of noderesources)."""
         group, slash, _ = resource.partition("/")
-        return resource in self.ignored_resources or (bool(slash) and group in self.ignored_groups)
+        return bool(slash) and "kubernetes.io/" not in resource and (resource in self.ignored_resources or group in self.ignored_groups)
 
 
 DEFAULT_PROFILE = Profile()
@@ -128,6 +133,12 @@ def profile_of(scheduler: str, spec: Mapping[str, Any], metadata: Mapping[str, A
 
 
 _UNSET: tuple[object, ...] = (None, [], {}, "", "false")
+
+
+@cache
+def only_filter(profile: Profile, plugin: str) -> Profile:
+    """Return a profile in which one plugin filters nodes; those for volumes are never disabled."""
+    return profile._replace(order=(), disabled=frozenset(name for name, each in PLUGINS.items() if "filter" in each.points) - {plugin})
 
 
 @cache

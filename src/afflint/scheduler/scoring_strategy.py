@@ -14,7 +14,7 @@ from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.profile import ResourceScoring
-from afflint.scheduler.requests import CPU, MEMORY, REPORTED
+from afflint.scheduler.requests import CPU, MEMORY, PODS, REPORTED
 
 LEAST_ALLOCATED, MOST_ALLOCATED, CAPACITY_RATIO = "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"
 STRATEGIES = (LEAST_ALLOCATED, MOST_ALLOCATED, CAPACITY_RATIO)
@@ -26,7 +26,7 @@ def strategy_scores(
     """Return the scores of the feasible nodes by plugin; see ``node_resources.scores``."""
     requests = dict(pod.requests)
     by_plugin = {NODE_RESOURCES_FIT: [_fit(scoring, node, pod, requests, table, occupancy) for node in feasible]}
-    asked = [(name, requests.get(name, 0)) for name in scoring.balanced]
+    asked = [(name, requests.get(name, 0)) for name in scoring.balanced if name != PODS]
     if any(amount for _, amount in asked):
         # A pod does not balance an extended resource that it does not request.
         counted = [(name, amount) for name, amount in asked if amount or name in REPORTED]
@@ -42,7 +42,7 @@ def strategy_scores(
 def _fit(scoring: ResourceScoring, node: int, pod: Pod, requests: dict[str, int], table: NodeTable, occupancy: Occupancy) -> int:
     total = weights = 0
     for name, weight in scoring.resources:
-        most = table.amounts(name)[node]
+        most = _scored(name, table)[node]
         if name in (CPU, MEMORY):
             taken = occupancy.rated(name).get(node, 0) + pod.rated[name == MEMORY]
         else:
@@ -56,6 +56,11 @@ def _fit(scoring: ResourceScoring, node: int, pod: Pod, requests: dict[str, int]
     if not weights:
         return 0
     return int(total / weights + 0.5) if scoring.strategy == CAPACITY_RATIO else total // weights
+
+
+def _scored(resource: str, table: NodeTable) -> list[int | None]:
+    """Return the amount of a resource on each node for scores: pods never score (``calculateResourceAllocatableRequest``)."""
+    return [0] * len(table.nodes) if resource == PODS else table.amounts(resource)
 
 
 def _score(scoring: ResourceScoring, taken: int, most: int) -> int:
@@ -81,7 +86,7 @@ def _on_line(shape: Sequence[tuple[int, int]], utilization: int) -> int:
 def _balance(node: int, asked: Sequence[tuple[str, int]], table: NodeTable, occupancy: Occupancy) -> int:
     """Return how equal the requested fractions of some resources are on a node, from 0 to 100."""
     fractions = [
-        min((occupancy.used(name).get(node, 0) + amount) / most, 1.0) for name, amount in asked if (most := table.amounts(name)[node])
+        min((occupancy.used(name).get(node, 0) + amount) / most, 1.0) for name, amount in asked if (most := _scored(name, table)[node])
     ]
     if len(fractions) == 2:
         deviation = abs(fractions[0] - fractions[1]) / 2

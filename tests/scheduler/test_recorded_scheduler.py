@@ -1,0 +1,80 @@
+"""Configured profiles against recorded answers of kube-scheduler 1.37."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from volume_sequences import ARGUMENTS, storage_of
+
+from afflint.scheduler.cluster import WEIGHTS, Cluster, Verdict
+from afflint.scheduler.configuration import read_profiles
+from cluster_objects import Object
+from exactness import counted
+from shared_material import cases
+
+VERSION = (1, 37)
+OWNERS = {
+    "services": "services",
+    "replicaSets": "replica_sets",
+    "statefulSets": "stateful_sets",
+    "replicationControllers": "replication_controllers",
+}
+"""The arguments of a cluster for the objects of a case that spread pods by default."""
+
+
+def reporting_all(node: Object) -> Object:
+    """The node with an amount of each resource that kubelets report: afflint takes one that is missing as unknown, not as 0."""
+    status = node["status"]
+    return {**node, "status": {**status, "allocatable": {"ephemeral-storage": "0", **status["allocatable"]}}}
+
+
+def cluster_of(case: Object, **more: Any) -> Cluster:
+    storage = storage_of(case) if any(field in case for field in ARGUMENTS) else {}
+    owners = {argument: case.get(field, ()) for field, argument in OWNERS.items()}
+    nodes = [reporting_all(node) for node in case["nodes"]]
+    return Cluster(nodes, case["existing"], case["namespaces"], resources=True, version=VERSION, **owners, **storage, **more)
+
+
+def failure(error: str | None) -> str | None:
+    """The extension point and the plugin that fails, out of the scheduler's message."""
+    message = re.match(r'(\w+) : running \w+ plugin "(\w+)"', error or "")
+    return " ".join(message.groups()) if message else error
+
+
+def without_zeros(scores: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
+    """The scores of plugins that prefer a node: a plugin that is skipped and one that scores all nodes 0 are equal."""
+    return {plugin: by_node for plugin, by_node in scores.items() if any(by_node.values())}
+
+
+def difference(case: Object, verdict: Verdict, weights: Mapping[str, int]) -> list[str]:
+    """The parts of a verdict that are not as recorded. The recorded scores have their weights."""
+    expected = case["answer"]
+    weighted = {plugin: {node: weights[plugin] * score for node, score in each.items()} for plugin, each in verdict.scores.items()}
+    parts = {
+        "feasible": (verdict.feasible, {} if verdict.error and "PreFilter" in verdict.error else expected.get("feasible", {})),
+        "reason": (verdict.reason, expected.get("reason", {})),
+        "scores": (without_zeros(weighted), without_zeros(expected.get("scores", {}))),
+        "total": (verdict.total, expected.get("total", {})),
+        "error": (verdict.error, failure(expected.get("error"))),
+    }
+    return [f"{case['id']} {part}" for part, (found, wanted) in parts.items() if found != wanted]
+
+
+class TestProfiles:
+    def test_every_profile_of_every_configuration(self) -> None:
+        recorded = cases("profile_cases.jsonl.gz")
+        evaluated = 0
+        wrong = []
+        for case in recorded:
+            profiles = read_profiles(case["config"])
+            profile = profiles.get(case["pod"]["spec"].get("schedulerName") or "default-scheduler")
+            if profile is None or profile.unknown:
+                continue
+            evaluated += 1
+            if "config_error" in case or "answer" not in case:
+                wrong.append(case["id"])
+                continue
+            weights = WEIGHTS if profile.weights is None else profile.weights
+            wrong += difference(case, cluster_of(case, profiles=profiles).evaluate(case["pod"]), weights)
+        assert wrong == []
+        counted("scheduling with a configured profile", evaluated, evaluated)
