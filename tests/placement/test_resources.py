@@ -125,11 +125,11 @@ class TestRequests:
         grown = {"name": "main", "resources": {"requests": {"cpu": 3}}, "allocatedResources": {"cpu": 2}}
         assert requests(containers=[container(cpu=1)], status={"containerStatuses": [grown]}) == {"cpu": 3000}
 
-    def test_sidecars_grow_as_well_and_other_init_containers_do_not(self) -> None:
+    def test_sidecars_and_other_init_containers_grow_as_well(self) -> None:
         grown = {"name": "main", "resources": {"requests": {"cpu": 3}}}
         status = {"initContainerStatuses": [grown]}
         assert requests(initContainers=[{**container(cpu=1), "restartPolicy": "Always"}], status=status) == {"cpu": 3000}
-        assert requests(initContainers=[container(cpu=1)], status=status) == {"cpu": 1000}
+        assert requests(initContainers=[container(cpu=1)], status=status) == {"cpu": 3000}
 
     def test_a_resize_that_cannot_be_does_not_count(self) -> None:
         now = {"name": "main", "resources": {"requests": {"cpu": 1}}, "allocatedResources": {"cpu": 1}}

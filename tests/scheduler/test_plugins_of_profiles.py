@@ -202,7 +202,7 @@ class TestScores:
     def test_a_weight_replaces_the_default(self) -> None:
         assert profile(plugins={"score": {"enabled": [{"name": "NodeAffinity", "weight": 7}]}}).weights == {
             "TaintToleration": 3, "NodeAffinity": 7, "NodeResourcesFit": 1, "VolumeBinding": 1, "PodTopologySpread": 2,
-            "InterPodAffinity": 2, "NodeResourcesBalancedAllocation": 1,
+            "InterPodAffinity": 2, "NodeResourcesBalancedAllocation": 1, "ImageLocality": 1,
         }  # fmt: skip
 
     def test_a_plugin_without_a_weight_has_weight_1(self) -> None:

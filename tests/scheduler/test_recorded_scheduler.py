@@ -1,4 +1,4 @@
-"""Configured profiles against recorded answers of kube-scheduler 1.37."""
+"""Configured profiles, images, resizes and declared features against recorded answers of kube-scheduler 1.37."""
 
 import re
 from collections.abc import Mapping
@@ -78,3 +78,11 @@ class TestProfiles:
             wrong += difference(case, cluster_of(case, profiles=profiles).evaluate(case["pod"]), weights)
         assert wrong == []
         counted("scheduling with a configured profile", evaluated, evaluated)
+
+
+class TestResourcesImagesAndFeatures:
+    def test_every_pod(self) -> None:
+        recorded = cases("fresh4_scheduling.jsonl.gz")
+        wrong = [part for case in recorded for part in difference(case, cluster_of(case).evaluate(case["pod"]), WEIGHTS)]
+        assert wrong == []
+        counted("scheduling with images, resizes, pod-level resources, declared features and volumes", len(recorded), len(recorded))

@@ -24,7 +24,7 @@ def containers(*requests: dict[str, str]) -> dict[str, Any]:
 )
 def test_for_scores_a_container_without_requests_has_those_of_a_small_one(spec: dict[str, Any], rated: tuple[int, int]) -> None:
     """0.1 CPU and 200 MiB: pkg/scheduler/util GetNonzeroRequests."""
-    assert read_rated(spec, {}) == rated
+    assert read_rated(spec, {}) == (rated, rated)
 
 
 def pod_level(*containers: dict[str, str], requests: dict[str, str] | None = None, limits: dict[str, str] | None = None) -> dict[str, int]:
@@ -56,3 +56,50 @@ def pod_level(*containers: dict[str, str], requests: dict[str, str] | None = Non
 def test_pod_level_resources_count_instead_of_those_of_containers(given: dict[str, int], counted: dict[str, int]) -> None:
     """pkg/api/v1/resource PodRequests: CPU, memory and huge pages."""
     assert given == counted
+
+
+@pytest.mark.parametrize(
+    ("resources", "running"),
+    [
+        pytest.param({"requests": {"cpu": "2"}}, (2000, 200 << 20), id="requests"),
+        pytest.param({"limits": {"memory": "1Gi"}}, (100, 1 << 30), id="limits"),
+        pytest.param({"limits": {"cpu": "1"}, "requests": {"memory": "1Gi"}}, (1000, 1 << 30), id="both"),
+    ],
+)
+def test_only_running_pods_score_by_pod_level_resources(resources: dict[str, Any], running: tuple[int, int]) -> None:
+    """The scorer of NodeResourcesFit looks at the containers of an incoming pod only: getScorer of noderesources."""
+    assert read_rated({**containers({}), "resources": resources}, {}) == (running, (100, 200 << 20))
+
+
+def resized(asked: dict[str, str], status: dict[str, Any], **of_pod: Any) -> int:
+    """The CPU that a pod uses whose containers request some and have other amounts allocated (and, after a comma, in use)."""
+    listed = [{"name": name, "resources": {"requests": {"cpu": cpu}}} for name, cpu in asked.items()]
+    statuses = []
+    for name, amounts in status.items():
+        allocated, _, actual = amounts.partition(",")
+        in_use = {"resources": {"requests": {"cpu": actual}}} if actual else {}
+        statuses.append({"name": name, "allocatedResources": {"cpu": allocated}, **in_use})
+    return dict(read_requests({"containers": listed}, {"containerStatuses": statuses, **of_pod}))["cpu"]
+
+
+INFEASIBLE = [{"type": "PodResizePending", "reason": "Infeasible", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("used", "cpu"),
+    [
+        pytest.param(resized({"a": "1", "b": "3"}, {"a": "3", "b": "1"}), 4000, id="one grows, one shrinks: the sums count"),
+        pytest.param(resized({"a": "1"}, {"a": "3"}), 3000, id="shrinks"),
+        pytest.param(resized({"a": "3"}, {"a": "1"}), 3000, id="grows"),
+        pytest.param(resized({"a": "1", "b": "1"}, {"a": "1,2"}), 3000, id="in use"),
+        pytest.param(resized({"a": "9"}, {"a": "1"}, conditions=INFEASIBLE), 1000, id="never fits its node"),
+        pytest.param(
+            resized({"a": "1"}, {"a": "3"}, allocatedResources={"cpu": "2"}, resources={"requests": {"cpu": "2"}}),
+            2000,
+            id="the status of the pod itself comes first",
+        ),
+    ],
+)
+def test_a_resized_pod_uses_the_highest_of_three_sums(used: int, cpu: int) -> None:
+    """AggregateContainerRequests of component-helpers/resource: requested, allocated, in use."""
+    assert used == cpu

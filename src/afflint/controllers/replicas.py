@@ -15,6 +15,7 @@ from afflint.kube.added_labels import POD_TEMPLATE_HASH, ROLLOUT_HASH, AddedLabe
 from afflint.kube.decoding import InventoryError
 from afflint.kube.selectors import Malformed, parse_label_selector
 from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.declared_features import NODE_DECLARED_FEATURES
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT
@@ -151,8 +152,8 @@ def _numbers(pod_source: PodSource, index: int) -> dict[str, str]:
     return {"ordinal": f"{pod_source.first + index}"}
 
 
-# Plugins that reject a node because of the pods that run there, which may change.
-_CHANGEABLE_REASONS = (None, NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
+# What the DaemonSet controller ignores: the pods that run on a node, and the features of its kubelet.
+_CHANGEABLE_REASONS = (None, NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY, NODE_DECLARED_FEATURES)
 
 
 def fitting_nodes(cluster: Cluster, pod: Pod) -> list[str]:
@@ -282,6 +283,7 @@ def recreated_pod(pod_source: PodSource, index: int, running: Pod, data: object,
         rules=template.rules._replace(node_name=""),
         requests=sized.requests,
         rated=sized.rated,
+        scored=sized.scored,
         volumes=running.volumes,
     )
 

@@ -13,6 +13,7 @@ from afflint.kube.selectors import Malformed, Requirement, Selector, first_unmet
 from afflint.kube.taints import Toleration, first_untolerated, format_taint, near_miss, unused, written
 from afflint.placement.volumes import place_of
 from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.declared_features import NODE_DECLARED_FEATURES
 from afflint.scheduler.host_ports import HostPort, ports_conflict
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_fit import BOTH_NAMES, NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NodeFit
@@ -212,6 +213,9 @@ class Rejections:
             return self._interpod(row)
         if plugin in VOLUME_PLUGINS:
             return self._volume(number)
+        if plugin == NODE_DECLARED_FEATURES:
+            feature = ", ".join(sorted(self._pod.features))
+            return Phrase(*[f"{lacks} the kubelet feature {feature}" for lacks in ("lacks", "lacks", "lack")])
         return Phrase(f"rejected by {plugin}", f"is rejected by {plugin}", f"are rejected by {plugin}")
 
     # --- the node itself -----------------------------------------------------------------------------------------------

@@ -17,7 +17,9 @@ from afflint.kube.decoding import fail
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import compares_values
-from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
+from afflint.scheduler import declared_features, image_locality, interpod_affinity, node_ports, node_resources, topology_spread
+from afflint.scheduler.declared_features import NODE_DECLARED_FEATURES
+from afflint.scheduler.image_locality import IMAGE_LOCALITY
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.node_fit import NODE_AFFINITY, SCHEDULER, TAINT_TOLERATION, NodeFit, names_conflict
@@ -64,8 +66,8 @@ WITH_VOLUMES = (1, 37)
 WEIGHTS = {name: plugin.weight for name, plugin in PLUGINS.items() if plugin.weight}
 """The weight of each plugin's score in the default configuration (pkg/scheduler/apis/config/v1/default_plugins.go)."""
 
-_DYNAMIC_FILTERS = (NODE_PORTS, NODE_RESOURCES_FIT, None, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
-"""The filters that depend on the pods that run on the nodes, in their order; None are those for volumes."""
+_LATER_FILTERS = (NODE_PORTS, NODE_RESOURCES_FIT, None, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY, NODE_DECLARED_FEATURES)
+"""The filters after those for labels and taints, in their order; None are those for volumes."""
 
 # Replicas share a fit and come in sequence; each pod of a DaemonSet needs its own, with an entry per node.
 _MAX_CACHED_FITS = 1000
@@ -162,6 +164,8 @@ class FilteredNodes(NamedTuple):
     usable: list[int]
     """Nodes from which the volumes of the pod can be used."""
     spread: list[int]
+    together: list[int]
+    """Nodes that required pod affinity and anti-affinity allow."""
     feasible: list[int]
     everywhere: str | None = None
     """The plugin that rejects the pod in PreFilter, for all nodes; "" if no single plugin does."""
@@ -174,7 +178,7 @@ class FilteredNodes(NamedTuple):
 
 def _none(fit: NodeFit, everywhere: str | None = None, error: str | None = None, storage: PodStorage | None = None) -> FilteredNodes:
     """Return the result of filters that end before they look at nodes."""
-    return FilteredNodes(fit, NO_NODES, [], [], [], [], [], everywhere, error, storage)
+    return FilteredNodes(fit, NO_NODES, [], [], [], [], [], [], everywhere, error, storage)
 
 
 class _Scored(NamedTuple):
@@ -258,6 +262,7 @@ class Cluster:
         self._occupancy = Occupancy(tables)
         self._fits: dict[NodeRules, NodeFit] = {}
         self._preferences: dict[tuple[Preference, ...], list[int]] = {}
+        self._images: dict[tuple[str, ...], dict[int, int]] = {}
         self._classes: dict[object, NodeColumnClasses] = {}
         self._loads: dict[NodeColumnClasses, LoadClasses] = {}
         self._rankings: dict[object, RankedNodes] = {}
@@ -316,7 +321,7 @@ class Cluster:
         other = Cluster.__new__(Cluster)
         other._start(self.table, self.tables, self.resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.copy()
-        other._fits, other._preferences, other._classes = self._fits, self._preferences, self._classes
+        other._fits, other._preferences, other._classes, other._images = self._fits, self._preferences, self._classes, self._images
         other._outcomes = self._outcomes
         if self._storage is not None:
             other._storage = self._storage.copy(other._occupancy)
@@ -474,6 +479,8 @@ class Cluster:
             return POD_TOPOLOGY_SPREAD
         if not interpod_affinity.filter_nodes([number], pod, self.table, self._occupancy, self.directory):
             return INTER_POD_AFFINITY
+        if pod.features and self._version >= declared_features.SINCE and not self.table.declaring(pod.features)[number]:
+            return NODE_DECLARED_FEATURES
         return None
 
     def fits(self, pod: Pod, node: str) -> bool:
@@ -670,8 +677,11 @@ class Cluster:
         spread = usable
         if pod.hard_spread:
             spread = topology_spread.filter_nodes(spread, pod, fit, self.table, self._occupancy)
-        feasible = interpod_affinity.filter_nodes(spread, pod, self.table, self._occupancy, self.directory)
-        return FilteredNodes(fit, picked, unused, roomy, usable, spread, feasible, storage=storage, pod=whole)
+        feasible = together = interpod_affinity.filter_nodes(spread, pod, self.table, self._occupancy, self.directory)
+        if pod.features and self._version >= declared_features.SINCE:
+            declaring = self.table.declaring(pod.features)
+            feasible = [node for node in together if declaring[node]]
+        return FilteredNodes(fit, picked, unused, roomy, usable, spread, together, feasible, storage=storage, pod=whole)
 
     def _picked(self, pod: Pod, fit: NodeFit, storage: PodStorage | None, scoring: bool, every: bool) -> RepresentativeNodes:
         """Return one of all nodes that are equal to the filters (and scores) of the pod, out of those that fit it."""
@@ -690,20 +700,24 @@ class Cluster:
             if tally and (key == HOSTNAME or table.marks(key)[1]):
                 touched.update(tally)
         touched |= node_ports.nodes_using(pod.ports, occupancy)
-        volumes: dict[object, Sequence[object]] = {}
+        others: dict[object, Sequence[object]] = {}
         if storage is not None:
             touched |= storage.touched
-            volumes = storage.columns()
-        classes = self._classes_of(pod, fit, frozenset(keys), volumes)
+            others.update(storage.columns())
+        if scoring and (by_images := self._image_scores(pod)):
+            others[pod.images] = [by_images.get(node, 0) for node in range(len(table.nodes))]
+        if pod.features:
+            others[pod.features] = table.declaring(pod.features)
+        classes = self._classes_of(pod, fit, frozenset(keys), others)
         return self._ranked(pod, classes, scoring).pick(touched, partial(self._rate, pod, scoring), every=every)
 
-    def _classes_of(self, pod: Pod, fit: NodeFit, keys: frozenset[str], volumes: Mapping[object, Sequence[object]]) -> NodeColumnClasses:
-        asked = (pod.rules, pod.preferences, keys, frozenset(volumes))
+    def _classes_of(self, pod: Pod, fit: NodeFit, keys: frozenset[str], others: Mapping[object, Sequence[object]]) -> NodeColumnClasses:
+        asked = (pod.rules, pod.preferences, keys, frozenset(others))
         classes = self._classes.get(asked)
         if classes is None:
             if len(self._classes) >= _MAX_CACHED_FITS:
                 self._classes.clear()
-            columns: list[Sequence[object]] = [fit.unpreferred, *[self.table.marks(key)[0] for key in keys], *volumes.values()]
+            columns: list[Sequence[object]] = [fit.unpreferred, *[self.table.marks(key)[0] for key in keys], *others.values()]
             if pod.preferences is not None and not isinstance(pod.preferences, Malformed):
                 columns.append(self.met_weights(pod.preferences))
             classes = self._classes[asked] = NodeColumnClasses(fit.candidates, columns)
@@ -711,7 +725,7 @@ class Cluster:
 
     def _ranked(self, pod: Pod, classes: NodeColumnClasses, scoring: bool) -> RankedNodes:
         """Return the nodes of some classes, ranked for pods with the requests of this one."""
-        asked = (classes, pod.requests, pod.rated if scoring else None)
+        asked = (classes, pod.requests, pod.scored if scoring else None)
         ranked = self._rankings.get(asked)
         if ranked is None or len(ranked.loads.created) >= _MAX_RANKED:
             if sum([len(each.loads.created) for each in self._rankings.values()]) >= _MAX_RANKED:
@@ -759,8 +773,16 @@ class Cluster:
         if filtered.pod is not None and filtered.pod.rules.profile.order:
             return self._reasons_in_order(filtered.pod)
         rejections = filtered.fit.rejections.copy()
-        stages = (filtered.picked.nodes, filtered.unused, filtered.roomy, filtered.usable, filtered.spread, filtered.feasible)
-        for plugin, before, after in zip(_DYNAMIC_FILTERS, stages, stages[1:], strict=False):
+        stages = (
+            filtered.picked.nodes,
+            filtered.unused,
+            filtered.roomy,
+            filtered.usable,
+            filtered.spread,
+            filtered.together,
+            filtered.feasible,
+        )
+        for plugin, before, after in zip(_LATER_FILTERS, stages, stages[1:], strict=False):
             if len(after) == len(before):
                 continue
             if plugin is None:
@@ -814,6 +836,8 @@ class Cluster:
             scores[INTER_POD_AFFINITY] = drawn
         if pod.requests:
             scores |= self._resource_scores(pod, feasible)
+        if by_images := self._image_scores(pod):
+            scores[IMAGE_LOCALITY] = [by_images.get(node, 0) for node in feasible]
         if self._storage is not None and self._storage.scores_all:
             scores[VOLUME_BINDING] = filtered.storage.binding.scores(feasible) if filtered.storage is not None else [0] * len(feasible)
         scores = {plugin: values for plugin, values in scores.items() if plugin in weights}
@@ -830,6 +854,15 @@ class Cluster:
             scores = strategy_scores(scoring, nodes, pod, self.table, self._occupancy, self._version)
         weights = pod.rules.profile.weights
         return scores if weights is None else {plugin: values for plugin, values in scores.items() if plugin in weights}
+
+    def _image_scores(self, pod: Pod) -> dict[int, int]:
+        """Return the scores of nodes by the images that they have, those above 0."""
+        found = self._images.get(pod.images)
+        if found is None:
+            if len(self._images) >= _MAX_CACHED_FITS:
+                self._images.clear()
+            found = self._images[pod.images] = image_locality.scores(pod.images, self.table)
+        return found
 
     def met_weights(self, preferences: tuple[Preference, ...]) -> list[int]:
         """Return for each node the sum of the weights of the preferred node affinity terms that match it."""

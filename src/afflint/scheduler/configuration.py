@@ -22,9 +22,6 @@ from afflint.scheduler.profile import DEFAULT_SCHEDULER, Profile, ResourceScorin
 from afflint.scheduler.requests import CPU, MEMORY
 from afflint.scheduler.scoring_strategy import CAPACITY_RATIO, LEAST_ALLOCATED, STRATEGIES
 
-_NOT_SIMULATED = ("ImageLocality",)
-"""Scores that depend on what a node dump does not show to the simulation."""
-
 
 def profile_names(data: Mapping[str, Any]) -> list[str]:
     """Return the ``schedulerName`` of each profile of a configuration; a single profile has a default."""
@@ -95,7 +92,6 @@ def _profile(name: str, data: Mapping[str, Any], extenders: _Extenders) -> Profi
     }
     filters = plugins.ordered("filter")
     disabled = frozenset([plugin for plugin, each in PLUGINS.items() if "filter" in each.points and plugin not in filters])
-    weights = {plugin: weight for plugin, weight in plugins.weights().items() if plugin not in _NOT_SIMULATED}
     affinity = mapping(arguments.get("NodeAffinity", {}).get("addedAffinity"), "addedAffinity")
     interpod = arguments.get("InterPodAffinity", {})
     fit = arguments.get("NodeResourcesFit", {})
@@ -103,7 +99,7 @@ def _profile(name: str, data: Mapping[str, Any], extenders: _Extenders) -> Profi
     return Profile(
         name,
         unknown=_unknown(name, plugins, disabled, extenders),
-        weights=weights,
+        weights=plugins.weights(),
         prescored=frozenset(plugins.ordered("preScore")),
         order=filters if filters != tuple([name for name in PLUGINS if name in filters]) else (),
         disabled=disabled - {"DynamicResources", *VOLUME_FILTERS},

@@ -52,7 +52,7 @@ def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     memory are requested, from 1.36 on if the pod makes the fractions more equal; it is skipped for a pod that requests neither. A node
     without allocatable resources scores like a node with none.
     """
-    by_plugin = {NODE_RESOURCES_FIT: _least_allocated(feasible, pod.rated, table, occupancy)}
+    by_plugin = {NODE_RESOURCES_FIT: _least_allocated(feasible, pod.scored, table, occupancy)}
     requests = dict(pod.requests)
     asked = requests.get(CPU, 0), requests.get(MEMORY, 0)
     if any(asked):

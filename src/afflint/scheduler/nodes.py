@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.kube.decoding import InventoryError, error_in, fail, flag, mapping, metadata, string_map
+from afflint.kube.decoding import InventoryError, error_in, fail, flag, mapping, metadata, string_map, strings
 from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import Taint, parse_taints
 from afflint.scheduler.requests import REPORTED, read_allocatable
+from afflint.yaml.document import maps_at
 
 Column = list[str | None]
 
@@ -25,6 +27,10 @@ class Node(NamedTuple):
     unschedulable: bool
     allocatable: Mapping[str, int] | None = None
     """The allocatable resources; None if the status has none, or if resources do not count."""
+    images: Sequence[Any] = ()
+    """The images on the node, as its status lists them; none if resources do not count."""
+    features: frozenset[str] | None = None
+    """The features that its kubelet declares; None if the node has no status."""
 
 
 def read_node(data: object, *, resources: bool = False) -> Node:
@@ -36,8 +42,11 @@ def read_node(data: object, *, resources: bool = False) -> Node:
         if isinstance(taints, Malformed):
             fail("spec.taints" + "".join(f"[{step!r}]" for step in taints.path), taints.problem)
         labels = string_map(meta.get("labels"), "metadata.labels")
-        allocatable = read_allocatable(mapping(whole.get("status"), "status")) if resources else None
-        return Node(name, labels, taints, flag(spec.get("unschedulable"), "spec.unschedulable"), allocatable)
+        status = mapping(whole.get("status"), "status")
+        allocatable = read_allocatable(status) if resources else None
+        features = frozenset(strings(status.get("declaredFeatures"), "status.declaredFeatures")) if status.get("allocatable") else None
+        images = maps_at(status, "images") if resources else ()
+        return Node(name, labels, taints, flag(spec.get("unschedulable"), "spec.unschedulable"), allocatable, images, features)
     except InventoryError as error:
         raise error_in("Node", name, error) from None
 
@@ -59,6 +68,7 @@ class NodeTable:
         self._keys: frozenset[str] | None = None
         self._columns: dict[str, Column] = {ITSELF: [*self.names]}
         self._allocatable_rows: list[int] | None = None
+        self._images: dict[str, dict[str, int]] | None = None
         self._amounts: dict[str, list[int | None]] = {}
         self._marks: dict[str, tuple[list[str | bool | None], bool]] = {}
         classes: dict[tuple[tuple[Taint, ...], bool], int] = {}
@@ -73,14 +83,14 @@ class NodeTable:
         other._columns.update((key, column) for key, column in self._columns.items() if key not in keys)
         other._marks.update((key, marks) for key, marks in self._marks.items() if key not in keys)
         other._amounts.update(self._amounts)
-        other._allocatable_rows = self.allocatable_rows
+        other._allocatable_rows, other._images = self.allocatable_rows, self.images
         return other
 
     def without(self, numbers: Container[int]) -> NodeTable:
         """Return the table without some nodes. Classes of allocatable resources keep their numbers, as they do in ``changed``."""
         left = [number for number in range(len(self.nodes)) if number not in numbers]
         other = NodeTable([self.nodes[number] for number in left])
-        other._allocatable_rows = [self.allocatable_rows[number] for number in left]
+        other._allocatable_rows, other._images = [self.allocatable_rows[number] for number in left], self.images
         return other
 
     def column(self, key: str) -> Column:
@@ -124,6 +134,23 @@ class NodeTable:
             column = [None if node.allocatable is None else node.allocatable.get(resource, absent) for node in self.nodes]
             amounts = self._amounts[resource] = column
         return amounts
+
+    @property
+    def images(self) -> dict[str, dict[str, int]]:
+        """The size of each image on each node that has it, by the names of image and node. Some of the nodes may not be in the table."""
+        if self._images is None:
+            self._images = {}
+            for node in self.nodes:
+                for image in node.images:
+                    size, names = image.get("sizeBytes"), image.get("names")
+                    for name in names if type(size) is int and isinstance(names, list) else ():
+                        if isinstance(name, str):
+                            self._images.setdefault(name, {})[node.name] = size
+        return self._images
+
+    def declaring(self, features: frozenset[str]) -> list[bool]:
+        """Return for each node whether it may have these features: its kubelet declares them, or the node has no status."""
+        return [node.features is None or features <= node.features for node in self.nodes]
 
     @property
     def allocatable_rows(self) -> list[int]:

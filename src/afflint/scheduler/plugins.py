@@ -35,13 +35,14 @@ PLUGINS: dict[str, SchedulerPlugin] = {
     "PodTopologySpread": _plugin("preFilter filter preScore score", 2),
     "InterPodAffinity": _plugin("preFilter filter preScore score", 2),
     "DynamicResources": _plugin("preFilter filter"),
+    "NodeDeclaredFeatures": _plugin("preFilter filter"),
     "DefaultPreemption": _plugin("postFilter"),
     "NodeResourcesBalancedAllocation": _plugin("preScore score", 1),
     "ImageLocality": _plugin("score", 1),
     "DefaultBinder": _plugin(""),
 }
 """The plugins of the default configuration, by name. Those without such an extension point do not affect where a pod runs."""
-OPTIONAL = ("GangScheduling", "NodeDeclaredFeatures", "PlacementBinPacking")
+OPTIONAL = ("GangScheduling", "PlacementBinPacking")
 """Further plugins of kube-scheduler, which depend on feature gates."""
 REMOVED = (
     "AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits", "NodeLabel", "NodePreferAvoidPods", "NodeResourcesLeastAllocated",

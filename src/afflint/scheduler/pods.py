@@ -20,7 +20,9 @@ from afflint.kube.selectors import (
     parse_node_term,
 )
 from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, supported, toleration_seconds_of
+from afflint.scheduler.declared_features import NODE_DECLARED_FEATURES, read_features
 from afflint.scheduler.host_ports import HostPort, read_ports
+from afflint.scheduler.image_locality import read_images
 from afflint.scheduler.profile import DEFAULT_PROFILE, Profile, profile_of
 from afflint.scheduler.requests import Rated, Requests, read_rated, read_requests
 
@@ -126,7 +128,13 @@ class Pod(NamedTuple):
     requests: Requests = ()
     """Empty if resources do not count."""
     rated: Rated = (0, 0)
-    """CPU and memory for scores; 0 if resources do not count."""
+    """CPU and memory for the scores of other pods while it runs; 0 if resources do not count."""
+    scored: Rated = (0, 0)
+    """CPU and memory for its own scores while it is scheduled."""
+    images: tuple[str, ...] = ()
+    """The images of its containers, with their tags; empty if resources do not count."""
+    features: frozenset[str] = frozenset()
+    """The features that its node must declare."""
     added: frozenset[str] = frozenset()
     """The node labels that its controller requires in addition to its manifest."""
     toleration_seconds: int | None = 0
@@ -173,6 +181,7 @@ def as_filtered(pod: Pod) -> Pod:
         ports=() if "NodePorts" in disabled else pod.ports,
         requests=requests,
         hard_spread=() if "PodTopologySpread" in disabled else pod.hard_spread,
+        features=frozenset() if NODE_DECLARED_FEATURES in disabled else pod.features,
     )
 
 
@@ -193,7 +202,10 @@ def read_pod(data: object, *, resources: bool = False, comparisons: bool = False
             from afflint.storage.pod_volumes import read_volumes
 
             pod = pod._replace(volumes=read_volumes(namespace, name, string(meta.get("uid"), "metadata.uid"), spec))
-        return pod._replace(requests=read_requests(spec, status), rated=read_rated(spec, status)) if resources else pod
+        if not resources:
+            return pod
+        rated, scored = read_rated(spec, status)
+        return pod._replace(requests=read_requests(spec, status), rated=rated, scored=scored, images=read_images(spec))
     except InventoryError as error:
         raise error_in("Pod", f"{namespace}/{name}", error) from None
 
@@ -224,6 +236,7 @@ def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any],
         preferred_affinity=preferred_affinity,
         preferred_anti_affinity=preferred_anti_affinity,
         ports=read_ports(spec) if spec.get("containers") or spec.get("initContainers") else (),
+        features=read_features(spec),
         toleration_seconds=toleration_seconds_of(spec.get("tolerations") or (), UNREACHABLE),
     )
 

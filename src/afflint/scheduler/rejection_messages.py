@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from afflint.kube.selectors import Malformed
+from afflint.scheduler.declared_features import NODE_DECLARED_FEATURES
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY, with_affinity
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.node_fit import BOTH_NAMES, NAMES_FIRST, NODE_AFFINITY, NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NodeFit
@@ -20,6 +21,7 @@ _FIXED = {
     NODE_UNSCHEDULABLE: ("node(s) were unschedulable", True),
     TAINT_TOLERATION: ("node(s) had untolerated taint(s)", True),
     NODE_PORTS: ("node(s) didn't have free ports for the requested pod ports", False),
+    NODE_DECLARED_FEATURES: ("node(s) didn't match Pod's required features", True),
     BOTH_NAMES: (f"node(s) didn't satisfy plugin(s) [{NODE_AFFINITY} {NODE_NAME}]", True),
     "": (f"node(s) didn't satisfy plugin(s) [{NODE_AFFINITY} {NODE_NAME}] simultaneously", True),
 }

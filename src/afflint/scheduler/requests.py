@@ -6,11 +6,13 @@ Amounts are integers: thousandths of a CPU, bytes of memory and storage, units o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from afflint.kube.decoding import fail, mapping, sequence
 from afflint.kube.quantities import parse_quantity
+from afflint.yaml.document import map_at
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -42,19 +44,31 @@ def read_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Request
     return tuple([(resource, amounts[resource]) for resource in (*REPORTED, *scalars) if amounts.get(resource)])
 
 
-def read_rated(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rated:
-    """Return the CPU and memory of a pod for scores (pkg/scheduler/util GetNonzeroRequests). Raises InventoryError."""
-    total = _total(spec, status, _DEFAULT_REQUESTS)
+def read_rated(spec: Mapping[str, Any], status: Mapping[str, Any]) -> tuple[Rated, Rated]:
+    """Return the CPU and memory of a pod for scores: while it runs, and while it is scheduled. Raises InventoryError.
+
+    NodeResourcesFit scores an incoming pod without its pod-level resources (``getScorer`` of noderesources).
+    """
+    running = _rated(_total(spec, status, _DEFAULT_REQUESTS))
+    return running, _rated(_total(spec, status, _DEFAULT_REQUESTS, pod_level=False)) if spec.get("resources") else running
+
+
+def _rated(total: Millis) -> Rated:
     return _amount(CPU, total.get(CPU, 0)), _amount(MEMORY, total.get(MEMORY, 0))
 
 
 # 0.1 CPU and 200 MiB, in thousandths (DefaultMilliCPURequest, DefaultMemoryRequest).
 _DEFAULT_REQUESTS: Millis = {CPU: 100, MEMORY: 200 * 2**20 * 1000}
+_NO_REQUESTS: Millis = {}
 
 
-def _total(spec: Mapping[str, Any], status: Mapping[str, Any], unstated: Mapping[str, int] | None = None) -> Millis:
-    total = _Containers(status, unstated or {}).total(spec)
-    _override(total, mapping(spec.get("resources"), "spec.resources"))
+def _total(
+    spec: Mapping[str, Any], status: Mapping[str, Any], unstated: Mapping[str, int] = _NO_REQUESTS, *, pod_level: bool = True
+) -> Millis:
+    containers = _Containers(spec, status, unstated)
+    total = containers.total()
+    if pod_level and spec.get("resources"):
+        total.update(containers.pod_level())
     _add(total, _list(spec.get("overhead"), "spec.overhead"))
     return total
 
@@ -97,52 +111,114 @@ def _shown(value: object) -> str:
 
 
 class _Containers:
-    """The containers of one pod. A container that is being resized counts with the maximum of requested, allocated and actual."""
+    """The containers of one pod.
 
-    def __init__(self, status: Mapping[str, Any], unstated: Mapping[str, int]) -> None:
+    A pod that is being resized counts with the highest of three sums over the pod: what it requests, what its node has allocated, and what
+    applies to its containers now. The status of the pod has the last two, if all is in it, otherwise those of its containers. What the pod
+    requests does not count if its node can never provide it (AggregateContainerRequests, containerAllocatedRequests and
+    containerActuatedRequests of k8s.io/component-helpers/resource, as of 1.37; before, the maximum was that of each container).
+    """
+
+    def __init__(self, spec: Mapping[str, Any], status: Mapping[str, Any], unstated: Mapping[str, int]) -> None:
+        self._spec = spec
+        self._status = status
         self._unstated = unstated
-        self._statuses: dict[str, Mapping[str, Any]] = {}
-        for field in ("initContainerStatuses", "containerStatuses"):
-            for index, item in enumerate(sequence(status.get(field), f"status.{field}")):
-                entry = mapping(item, f"status.{field}[{index}]")
-                if entry.get("resources") is not None:
-                    self._statuses[str(entry.get("name"))] = entry
+        self._requested = {
+            field: [
+                (container, _with_limits(container.get("resources"), f"{where}.resources")) for container, where in _containers(spec, field)
+            ]
+            for field in ("initContainers", "containers")
+        }
+        self._statuses = {
+            str(entry.get("name")): entry
+            for field in ("initContainerStatuses", "containerStatuses")
+            for entry in _maps(status.get(field), f"status.{field}")
+            if entry.get("resources") is not None or entry.get("allocatedResources") is not None
+        }
+        # Mostly, everything is equal, as written already.
+        raw = {str(each.get("name")): map_at(each, "resources").get("requests") for each, _ in chain(*self._requested.values())}
+        self._resized = status.get("allocatedResources") is not None or any(
+            amounts not in (None, raw.get(name))
+            for name, entry in self._statuses.items()
+            for amounts in (entry.get("allocatedResources"), map_at(entry, "resources").get("requests"))
+        )
         self._infeasible = bool(self._statuses) and any(
             condition.get("type") == "PodResizePending" and condition.get("reason") == "Infeasible"
             for condition in _maps(status.get("conditions"), "status.conditions")
         )
 
-    def total(self, spec: Mapping[str, Any]) -> Millis:
+    def total(self) -> Millis:
+        """Return the requests of all containers."""
+        requested = self._sum(self._unstated, lambda _, requests: requests)
+        if not (self._resized or self._infeasible):
+            return requested
+        total: Millis = {} if self._infeasible else requested
+        allocated, actual = (_of_pod(self._status, field) for field in _ALLOCATED_AND_ACTUAL)
+        if allocated is None or actual is None:
+            allocated, actual = self._sum(self._unstated, self._allocated), self._sum(self._unstated, self._actual)
+        _raise(total, allocated)
+        _raise(total, actual)
+        return total
+
+    def pod_level(self) -> Millis:
+        """Return the requests of the pod as a whole, which replace those of its containers.
+
+        Where it sets limits only, the API server adds requests: those of the containers, or the limits (``defaultPodRequests``).
+        """
+        resources = mapping(self._spec.get("resources"), "spec.resources")
+        requests, limits = (_list(resources.get(field), f"spec.resources.{field}") for field in ("requests", "limits"))
+        if limits:
+            containers = self._sum({}, lambda _, requests: requests)
+            pages = {resource: millis for resource, millis in limits.items() if resource.startswith(HUGE_PAGES)}
+            requests = {**limits, **containers, **pages, **requests}
+        found: Millis = {} if self._infeasible else {resource: millis for resource, millis in requests.items() if _is_pod_level(resource)}
+        overhead = _list(self._spec.get("overhead"), "spec.overhead")
+        for field in _ALLOCATED_AND_ACTUAL if requests else ():
+            amounts = _of_pod(self._status, field) or {}
+            _raise(found, {resource: millis - overhead.get(resource, 0) for resource, millis in amounts.items() if _is_pod_level(resource)})
+        return found
+
+    def _sum(self, unstated: Mapping[str, int], amounts_of: Callable[[Mapping[str, Any], Millis], Millis]) -> Millis:
         """Return the sum over the containers, or the requests of an init container with the sidecars before it, if larger."""
         total: Millis = {}
-        for container, where in _containers(spec, "containers"):
-            _add(total, self._requests(container, where, resizable=True))
+        for container, requests in self._requested["containers"]:
+            _add(total, {**unstated, **amounts_of(container, requests)})
         sidecars: Millis = {}
         most: Millis = {}
-        for container, where in _containers(spec, "initContainers"):
-            restartable = container.get("restartPolicy") == "Always"
-            requests = self._requests(container, where, resizable=restartable)
-            if restartable:
-                _add(total, requests)
-                _add(sidecars, requests)
-                requests = sidecars
+        for container, requests in self._requested["initContainers"]:
+            amounts = {**unstated, **amounts_of(container, requests)}
+            if container.get("restartPolicy") == "Always":
+                _add(total, amounts)
+                _add(sidecars, amounts)
+                amounts = sidecars
             else:
-                _add(requests, sidecars)
-            _raise(most, requests)
+                _add(amounts, sidecars)
+            _raise(most, amounts)
         _raise(total, most)
         return total
 
-    def _requests(self, container: Mapping[str, Any], where: str, *, resizable: bool) -> Millis:
-        resources = mapping(container.get("resources"), f"{where}.resources")
-        requests = _with_limits(resources, f"{where}.resources")
-        status = self._statuses.get(str(container.get("name"))) if resizable else None
-        if status is not None:
-            if self._infeasible:
-                requests = {}
-            actual = mapping(status.get("resources"), "status.containerStatuses.resources")
-            _raise(requests, _list(actual.get("requests"), "status.containerStatuses.resources.requests"))
-            _raise(requests, _list(status.get("allocatedResources"), "status.containerStatuses.allocatedResources"))
-        return {**self._unstated, **requests}
+    def _allocated(self, container: Mapping[str, Any], requests: Millis) -> Millis:
+        allocated = self._statuses.get(str(container.get("name")), {}).get("allocatedResources")
+        if allocated is not None:
+            return _list(allocated, "status.containerStatuses.allocatedResources")
+        return {} if self._infeasible else requests
+
+    def _actual(self, container: Mapping[str, Any], requests: Millis) -> Millis:
+        resources = mapping(self._statuses.get(str(container.get("name")), {}).get("resources"), "status.containerStatuses.resources")
+        if resources.get("requests") is not None:
+            return _list(resources["requests"], "status.containerStatuses.resources.requests")
+        return self._allocated(container, requests)
+
+
+_ALLOCATED_AND_ACTUAL = ("allocatedResources", "resources")
+
+
+def _of_pod(status: Mapping[str, Any], field: str) -> Millis | None:
+    """Return what the status of a pod says of the whole pod: what its node has allocated, or what applies now; None without it."""
+    amounts = status.get(field)
+    if field == "resources" and amounts is not None:
+        field, amounts = "resources.requests", mapping(amounts, "status.resources").get("requests")
+    return None if amounts is None else _list(amounts, f"status.{field}")
 
 
 def _containers(spec: Mapping[str, Any], field: str) -> Iterable[tuple[dict[str, Any], str]]:
@@ -155,19 +231,10 @@ def _maps(data: object, what: str) -> list[dict[str, Any]]:
     return [mapping(item, f"{what}[{index}]") for index, item in enumerate(sequence(data, what))]
 
 
-def _with_limits(resources: Mapping[str, Any], where: str) -> Millis:
+def _with_limits(data: object, where: str) -> Millis:
     """Return the requests; the API server sets an absent request to the limit."""
+    resources = mapping(data, where)
     return {**_list(resources.get("limits"), f"{where}.limits"), **_list(resources.get("requests"), f"{where}.requests")}
-
-
-def _override(total: Millis, resources: Mapping[str, Any]) -> None:
-    """Replace the sum by the pod-level requests; pod-level limits apply if nothing else requests the resource."""
-    for resource, millis in _list(resources.get("limits"), "spec.resources.limits").items():
-        if _is_pod_level(resource) and (resource not in total or resource.startswith(HUGE_PAGES)):
-            total[resource] = millis
-    for resource, millis in _list(resources.get("requests"), "spec.resources.requests").items():
-        if _is_pod_level(resource):
-            total[resource] = millis
 
 
 def _is_pod_level(resource: str) -> bool:

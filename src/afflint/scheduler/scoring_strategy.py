@@ -44,7 +44,7 @@ def _fit(scoring: ResourceScoring, node: int, pod: Pod, requests: dict[str, int]
     for name, weight in scoring.resources:
         most = _scored(name, table)[node]
         if name in (CPU, MEMORY):
-            taken = occupancy.rated(name).get(node, 0) + pod.rated[name == MEMORY]
+            taken = occupancy.rated(name).get(node, 0) + pod.scored[name == MEMORY]
         else:
             taken = occupancy.used(name).get(node, 0) + requests.get(name, 0)
         if not most or (name not in REPORTED and name not in requests):
