@@ -11,8 +11,8 @@ from naive_scheduler import NaiveScheduler
 from afflint.kube.selectors import Selector, parse_label_selector
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey
-from afflint.scheduler.preemption import Allowance, PreemptingQueue, Preemption, Rank, preempt
-from cluster_objects import HOST, REQUIRED, ZONE, Object, app, node, pod, term
+from afflint.scheduler.preemption import Allowance, PreemptingQueue, Preemption, Rank, preempt, waits_for_victims
+from cluster_objects import HOST, REQUIRED, ZONE, Object, app, node, pod, spread, term
 
 Ranked = tuple[Object, int, str]
 """A running pod, its priority and the time of its start."""
@@ -50,6 +50,18 @@ def preempted(
 
 def chosen(found: Preemption) -> tuple[str | None, list[str]]:
     return found.node, [each.name for each in found.victims]
+
+
+def deleted(running: Object, *, by_scheduler: bool = False) -> Object:
+    """A running pod in deletion, perhaps because the scheduler has preempted it."""
+    target = [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}] if by_scheduler else []
+    metadata = {**running["metadata"], "deletionTimestamp": "2026-02-01T00:00:00Z"}
+    return {**running, "metadata": metadata, "status": {"phase": "Running", "conditions": target}}
+
+
+def nominated(waiting: Object, node: str) -> Object:
+    """A Pending pod that has preempted others on a node."""
+    return {**waiting, "status": {"phase": "Pending", "nominatedNodeName": node}}
 
 
 TWO = [sized("a1"), sized("b1")]
@@ -332,3 +344,63 @@ def test_a_run_remembers_the_victims_of_nodes_that_have_not_changed(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PreemptingQueue, "_known_victims", lambda *_: None)
         assert settled() == remembered
+
+
+class TestPreemptionUnderWay:
+    """A pod has preempted others: ``status.nominatedNodeName``, and the budgets of the pods that are on their way out."""
+
+    def waits(self, victim: Object) -> bool:
+        cluster = Cluster(TWO, [victim, asks("low", on="b1")], resources=True)
+        return waits_for_victims(cluster, cluster.read(nominated(asks("web"), "a1")), 1000, lambda _: Rank(0))
+
+    def test_it_waits_for_its_victims(self) -> None:
+        assert self.waits(deleted(asks("old", on="a1"), by_scheduler=True))
+
+    def test_it_does_not_wait_for_pods_that_are_deleted_for_another_reason(self) -> None:
+        assert not self.waits(deleted(asks("old", on="a1")))
+
+    def test_it_does_not_wait_for_a_node_that_it_cannot_run_on(self) -> None:
+        cluster = Cluster([*TWO, sized("c1", 1)], [deleted(asks("old", 1, on="c1"), by_scheduler=True)], resources=True)
+        assert not waits_for_victims(cluster, cluster.read(nominated(asks("web"), "c1")), 1000, lambda _: Rank(0))
+
+    @pytest.mark.parametrize(("priority", "left"), [(999, ["b1"]), (1000, ["b1"]), (1001, ["a1", "b1"])])
+    def test_its_node_is_reserved_against_pods_of_lower_or_equal_priority(self, priority: int, left: list[str]) -> None:
+        cluster = Cluster(TWO, resources=True)
+        cluster.nominate(cluster.read(nominated(asks("web", priority=1000), "a1")))
+        other = asks("other", 1, priority=priority)
+        assert cluster.feasible_nodes(other) == left
+        assert cluster.copy().feasible_nodes(other) == cluster.without([]).feasible_nodes(other) == left
+        if left == ["b1"]:
+            assert cluster.evaluate(other).reason == {"a1": "NodeResourcesFit"}
+
+    def test_its_node_is_not_reserved_against_itself_nor_once_it_runs(self) -> None:
+        cluster = Cluster(TWO, resources=True)
+        web = cluster.read(nominated(asks("web", 1), "a1"))
+        cluster.nominate(web)
+        assert cluster.feasible_nodes(web) == ["a1", "b1"]
+        assert cluster.best_nodes(web) == ["a1"]
+        cluster.bind(web, "b1")
+        assert cluster.feasible_nodes(asks("other")) == ["a1"]
+
+    def test_an_eviction_that_its_budget_has_counted_violates_nothing(self) -> None:
+        running = [(asks("db-0", on="a1"), 0, ""), (asks("api-0", on="b1"), 500, "")]
+        none_left = allowance("db", 0)
+        assert chosen(preempted(TWO, running, asks("web"), allowances=[none_left])) == ("b1", ["api-0"])
+        counted = none_left._replace(disrupted=frozenset(("db-0",)))
+        assert chosen(preempted(TWO, running, asks("web"), allowances=[counted])) == ("a1", ["db-0"])
+
+    def test_after_a_violated_budget_others_are_not_counted(self) -> None:
+        """A pod with two budgets uses up one of them only (filterPodsWithPDBViolation)."""
+        both = {"app": "db", "tier": "gold"}
+        running = [(asks("db-0", 1, on="a1", labels=both), 0, ""), (asks("log-0", 1, on="a1", labels={"tier": "gold"}), 0, "")]
+        gold = parse_label_selector({"matchLabels": {"tier": "gold"}})
+        assert isinstance(gold, Selector)
+        budgets = [allowance("db", 0), Allowance("default", gold, 1)]
+        assert preempted(TWO[:1], running, asks("web"), allowances=budgets).violations == 1
+
+    def test_the_end_of_a_pod_in_deletion_frees_its_domain(self) -> None:
+        """Its zone counts one pod, but the removal of the pod in deletion, which does not count, leaves none (updateWithPod)."""
+        even = {"topologySpreadConstraints": [spread(ZONE, app("web"))]}
+        running = [(asks("web-1", 1, on="a1"), 2000, ""), (deleted(asks("web-0", 1, on="a1")), 0, ""), (asks("big", on="b1"), 2000, "")]
+        found = preempted([sized("a1", 4), sized("b1")], running, asks("web-2", 1, **even))
+        assert chosen(found) == ("a1", ["web-0"])

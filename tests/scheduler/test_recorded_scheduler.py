@@ -1,4 +1,4 @@
-"""Configured profiles, images, resizes and declared features against recorded answers of kube-scheduler 1.37."""
+"""Preemption, configured profiles, images, resizes and declared features against recorded answers of kube-scheduler 1.37."""
 
 import re
 from collections.abc import Mapping
@@ -6,8 +6,11 @@ from typing import Any
 
 from volume_sequences import ARGUMENTS, storage_of
 
+from afflint.kube.selectors import Selector, parse_label_selector
 from afflint.scheduler.cluster import WEIGHTS, Cluster, Verdict
 from afflint.scheduler.configuration import read_profiles
+from afflint.scheduler.pods import Pod
+from afflint.scheduler.preemption import Allowance, Rank, preempt, waits_for_victims
 from cluster_objects import Object
 from exactness import counted
 from shared_material import cases
@@ -58,6 +61,59 @@ def difference(case: Object, verdict: Verdict, weights: Mapping[str, int]) -> li
         "error": (verdict.error, failure(expected.get("error"))),
     }
     return [f"{case['id']} {part}" for part, (found, wanted) in parts.items() if found != wanted]
+
+
+class TestPreemption:
+    def test_every_candidate_and_its_victims(self) -> None:
+        recorded = cases("preemption_cases.jsonl.gz")
+        wrong = [part for case in recorded for part in self.differences(case)]
+        assert wrong == []
+        counted("preemption: possible nodes, candidates, victims, violated budgets, the chosen node", len(recorded), len(recorded))
+
+    def differences(self, case: Object) -> list[str]:
+        """The parts of a preemption that are not as recorded: nodes, candidates with their victims, the choice."""
+        cluster, expected = cluster_of(case), case["answer"]
+        for each in case["existing"]:
+            if "nominatedNodeName" in each["status"]:
+                # These pods were not in the queue of the recorded scheduler, which knew only their names then (`nominatedPodToInfo`).
+                bare = {"name": each["metadata"]["name"], "namespace": each["metadata"]["namespace"]}
+                cluster.nominate(cluster.read({"metadata": bare, "status": each["status"]}))
+        pod = cluster.read(case["pod"])
+        verdict = cluster.evaluate(pod)
+        found: dict[str, Any] = {"feasible": verdict.feasible, "reason": verdict.reason}
+        if not any(verdict.feasible.values()):
+            found |= self.preemption(case, cluster, pod)
+        recorded = expected.get("preemption", {})
+        wanted = {"feasible": expected["feasible"], "reason": expected["reason"]}
+        if recorded:
+            wanted |= {
+                "eligible": "ineligible" not in recorded,
+                "candidates": {node: (set(each["victims"]), each["violations"]) for node, each in recorded["candidates"].items()},
+                "chosen": bool(recorded["chosen"]),
+            }
+            found["chosen"] = found["chosen"] in recorded["chosen"] if recorded["chosen"] else found["chosen"] is not None
+        return [f"{case['id']} {part}" for part in {*found, *wanted} if found.get(part) != wanted.get(part)]
+
+    def preemption(self, case: Object, cluster: Cluster, pod: Pod) -> dict[str, Any]:
+        running = [each for each in case["existing"] if "nodeName" in each["spec"]]
+        ranks = {
+            (each["metadata"]["namespace"], each["metadata"]["name"]): Rank(
+                each["spec"].get("priority", 0), each["status"].get("startTime", "")
+            )
+            for each in running
+        }
+        allowances = []
+        for budget in case["pdbs"]:
+            selector, status = parse_label_selector(budget["spec"].get("selector")), budget["status"]
+            chosen = selector if isinstance(selector, Selector) else None
+            disrupted = frozenset(status.get("disruptedPods", {}))
+            allowances.append(Allowance(budget["metadata"]["namespace"], chosen, status["disruptionsAllowed"], disrupted))
+        never = case["pod"]["spec"].get("preemptionPolicy") == "Never"
+        if never or waits_for_victims(cluster, pod, pod.priority, ranks.get):
+            return {"eligible": False, "candidates": {}, "chosen": None}
+        found = preempt(cluster, pod, pod.priority, ranks.get, allowances)
+        candidates = {each.node: ({"/".join(victim.key) for victim in each.victims}, each.violations) for each in found.candidates}
+        return {"eligible": True, "candidates": candidates, "chosen": found.node}
 
 
 class TestProfiles:

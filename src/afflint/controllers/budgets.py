@@ -11,6 +11,7 @@ from typing import Any
 
 from afflint.kube.decoding import InventoryError, error_in, mapping, metadata, string
 from afflint.kube.selectors import Selector, matches, parse_label_selector
+from afflint.yaml.document import map_at
 from afflint.yaml.object_fields import api_version_of
 
 Amount = int | str
@@ -28,6 +29,8 @@ class Budget:
     max_unavailable: Amount | None
     always_allows_unready: bool = False
     """Whether pods that are not ready may always be evicted (unhealthyPodEvictionPolicy AlwaysAllow)."""
+    disrupted: frozenset[str] = frozenset()
+    """The names of the pods whose eviction the API server has accepted, and which still run (``status.disruptedPods``)."""
 
     def covers(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Return whether the budget covers a pod with these labels in this namespace."""
@@ -89,6 +92,7 @@ def read_budget(data: object) -> Budget:
         _amount(spec.get("minAvailable"), name, "spec.minAvailable"),
         _amount(spec.get("maxUnavailable"), name, "spec.maxUnavailable"),
         spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
+        frozenset(map_at(whole, "status", "disruptedPods")),
     )
 
 

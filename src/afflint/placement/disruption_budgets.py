@@ -110,7 +110,7 @@ class Disruptions:
                         counting[number].owners[pod_source.key] = (pod_source.replicas, "" if scaled else _controller(pod, pod_source.kind))
         for pod, node_is_well in _running(cluster):
             for number in self.of(pod):
-                counting[number].healthy += node_is_well and pod.key not in self.unready
+                counting[number].healthy += node_is_well and pod.key not in self.unready and pod.name not in self._budgets[number].disrupted
                 if pod.key in self.unready:
                     counting[number].unready.append(pod.name)
                 if pod.key not in ours:

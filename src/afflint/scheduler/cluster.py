@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.decoding import fail
 from afflint.kube.node_labels import HOSTNAME
-from afflint.kube.selectors import AnyOf, Malformed, matches
+from afflint.kube.selectors import AnyOf, Malformed, Selector, matches
 from afflint.kube.taints import compares_values
 from afflint.scheduler import declared_features, image_locality, interpod_affinity, node_ports, node_resources, topology_spread
 from afflint.scheduler.declared_features import NODE_DECLARED_FEATURES
@@ -174,6 +174,8 @@ class FilteredNodes(NamedTuple):
     """The decision of the plugins for volumes; None if the pod has none."""
     pod: Pod | None = None
     """The pod, if the filters looked at nodes."""
+    reserved: Mapping[int, str | None] = {}
+    """The plugins that reject nodes because of pods that are nominated for them."""
 
 
 def _none(fit: NodeFit, everywhere: str | None = None, error: str | None = None, storage: PodStorage | None = None) -> FilteredNodes:
@@ -268,6 +270,8 @@ class Cluster:
         self._rankings: dict[object, RankedNodes] = {}
         self._outcomes: dict[object, Outcomes] = {}
         self._storage = None
+        self._nominations: dict[PodKey, Pod] = {}
+        """The Pending pods that wait for a node on which they have preempted others."""
 
     # --- contents ------------------------------------------------------------------------------------------------------
 
@@ -323,6 +327,7 @@ class Cluster:
         other._occupancy = self._occupancy.copy()
         other._fits, other._preferences, other._classes, other._images = self._fits, self._preferences, self._classes, self._images
         other._outcomes = self._outcomes
+        other._nominations = self._nominations.copy()
         if self._storage is not None:
             other._storage = self._storage.copy(other._occupancy)
         return other
@@ -355,6 +360,7 @@ class Cluster:
         return other._with_storage_of(self)
 
     def _with_storage_of(self, other: Cluster) -> Cluster:
+        self._nominations = other._nominations.copy()
         if other._storage is not None:
             self._storage = other._storage.on(self.table, self._occupancy)
         return self
@@ -365,6 +371,11 @@ class Cluster:
         if self._storage is not None and compiled.volumes:
             self._storage.bind(compiled, number)
         self._occupancy.bind(compiled, number)
+        self._nominations.pop(compiled.key, None)
+
+    def nominate(self, pod: Pod) -> None:
+        """Reserve the nominated node of a Pending pod against pods of lower or equal priority, until the pod is bound."""
+        self._nominations[pod.key] = pod
 
     def unbind(self, pod: Mapping[str, object] | Pod) -> None:
         """Remove a running pod. Its claims stay bound."""
@@ -372,6 +383,15 @@ class Cluster:
         self._occupancy.unbind(compiled.namespace, compiled.name)
         if self._storage is not None and compiled.volumes:
             self._storage.unbind(compiled)
+
+    def recount(self, pod: Pod, gone: Pod, step: int) -> None:
+        """Count a pod on its node once more (step 1) or less for the required spread of another one, until the opposite step.
+
+        PodTopologySpread does not count pods in deletion, but subtracts them when DefaultPreemption removes them (``updateWithPod``).
+        """
+        for selector in {each.selector for each in pod.hard_spread if isinstance(each.selector, Selector)}:
+            if pod.namespace == gone.namespace and matches(selector, gone.labels):
+                self._occupancy.add(selector, gone, step)
 
     def release(self, pod: Pod) -> None:
         """Remove a running pod, and the bindings that its claims have got since the cluster was created."""
@@ -648,6 +668,32 @@ class Cluster:
 
     def filtered(self, pod: Pod, *, scoring: bool = True, every: bool = True, only: int | None = None) -> FilteredNodes:
         """Run the filters on all nodes, or on one node ``only``; without ``every``, only the best nodes of each class are scored."""
+        filtered = self._filtered(pod, scoring, every, only)
+        return self._beside_nominated(pod, filtered) if self._nominations else filtered
+
+    def _beside_nominated(self, pod: Pod, filtered: FilteredNodes) -> FilteredNodes:
+        """Leave out the nodes that the pod does not fit beside the pods of at least its priority that are nominated for them.
+
+        Semantics: RunFilterPluginsWithNominatedPods of pkg/scheduler/framework/runtime.
+        """
+        nominated: dict[int, list[Pod]] = {}
+        for each in self._nominations.values():
+            node = self.table.numbers.get(each.nominated)
+            if node is not None and node in filtered.picked.nodes and each.priority >= pod.priority and each.key != pod.key:
+                nominated.setdefault(node, []).append(each)
+        reserved: dict[int, str | None] = {}
+        for node, others in nominated.items():
+            for each in others:
+                self._occupancy.bind(each, node)
+            beside = self._filtered(pod, False, True, node)
+            if not beside.feasible:
+                reserved[node] = self.reasons(beside)[node]
+            for each in others:
+                self._occupancy.unbind(*each.key)
+        left = [node for node in filtered.feasible if node not in reserved]
+        return filtered._replace(feasible=left, reserved=reserved)
+
+    def _filtered(self, pod: Pod, scoring: bool, every: bool, only: int | None) -> FilteredNodes:
         fit = self._fit(pod.rules)
         if pod.rules.named is not None and not pod.rules.named:
             return _none(fit, everywhere=NODE_AFFINITY)
@@ -700,6 +746,8 @@ class Cluster:
             if tally and (key == HOSTNAME or table.marks(key)[1]):
                 touched.update(tally)
         touched |= node_ports.nodes_using(pod.ports, occupancy)
+        names = {pod.nominated, *[each.nominated for each in self._nominations.values()]}
+        touched |= {table.numbers[name] for name in names if name in table.numbers}
         others: dict[object, Sequence[object]] = {}
         if storage is not None:
             touched |= storage.touched
@@ -791,6 +839,8 @@ class Cluster:
                 continue
             for node in filtered.picked.all(set(before).difference(after)):
                 rejections[node] = plugin
+        for node, plugin in filtered.reserved.items():
+            rejections[node] = plugin
         return rejections
 
     def _reasons_in_order(self, pod: Pod) -> list[str | None]:
@@ -806,6 +856,9 @@ class Cluster:
     def best_of(self, pod: Pod, filtered: FilteredNodes) -> tuple[list[int], str | None]:
         """Return the best of the representative nodes, and the error of a plugin, if any."""
         feasible = filtered.feasible
+        own = self.table.numbers.get(pod.nominated)
+        if own in feasible:
+            return [own], filtered.error  # evaluateNominatedNode of pkg/scheduler/schedule_one.go.
         # The scheduler skips scoring for a single node, so errors of score plugins do not matter.
         if filtered.picked.count(feasible) <= 1:
             return feasible, filtered.error

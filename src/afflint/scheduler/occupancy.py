@@ -232,6 +232,11 @@ class Occupancy:
             return NO_PODS
         return self.tally(Counted(((selector, frozenset((namespace,))),), False))
 
+    def add(self, selector: Selector, pod: Pod, step: int) -> None:
+        """Count a bound pod once more or less among those that a spread constraint of its namespace counts."""
+        if self.matching_selector(selector, pod.namespace) is not NO_PODS:
+            _add(self.tally(Counted(((selector, frozenset((pod.namespace,))),), False)), self.bound[pod.key].node, step)
+
     @property
     def forbids(self) -> bool:
         """Whether any pod with required anti-affinity terms was ever bound."""

@@ -25,6 +25,7 @@ from afflint.scheduler.host_ports import HostPort, read_ports
 from afflint.scheduler.image_locality import read_images
 from afflint.scheduler.profile import DEFAULT_PROFILE, Profile, profile_of
 from afflint.scheduler.requests import Rated, Requests, read_rated, read_requests
+from afflint.yaml.document import maps_at
 
 if TYPE_CHECKING:
     from afflint.storage.pod_volumes import PodVolume
@@ -135,6 +136,12 @@ class Pod(NamedTuple):
     """The images of its containers, with their tags; empty if resources do not count."""
     features: frozenset[str] = frozenset()
     """The features that its node must declare."""
+    priority: int = 0
+    """Its priority, as the admission plugin has set it."""
+    nominated: str = ""
+    """The node that it has preempted others on, while it is Pending (``status.nominatedNodeName``)."""
+    preempted: bool = False
+    """Whether it is being deleted because the scheduler has preempted it."""
     added: frozenset[str] = frozenset()
     """The node labels that its controller requires in addition to its manifest."""
     toleration_seconds: int | None = 0
@@ -237,8 +244,17 @@ def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any],
         preferred_anti_affinity=preferred_anti_affinity,
         ports=read_ports(spec) if spec.get("containers") or spec.get("initContainers") else (),
         features=read_features(spec),
+        priority=integer(spec.get("priority"), "spec.priority", 0),
+        nominated="" if spec.get("nodeName") else string(status.get("nominatedNodeName"), "status.nominatedNodeName"),
+        preempted=meta.get("deletionTimestamp") is not None and _is_preempted(status),
         toleration_seconds=toleration_seconds_of(spec.get("tolerations") or (), UNREACHABLE),
     )
+
+
+def _is_preempted(status: dict[str, Any]) -> bool:
+    """Return whether the scheduler has preempted a pod (``podTerminatingByPreemption`` of the plugin DefaultPreemption)."""
+    targets = [each for each in maps_at(status, "conditions") if each.get("type") == "DisruptionTarget"]
+    return any(each.get("status") == "True" and each.get("reason") == "PreemptionByScheduler" for each in targets)
 
 
 def _controller(data: object, what: str) -> tuple[str, str, str] | None:

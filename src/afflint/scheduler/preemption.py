@@ -45,6 +45,19 @@ class Allowance(NamedTuple):
     namespace: str
     selector: Selector | None
     disruptions: int
+    disrupted: frozenset[str] = frozenset()
+    """The pods whose eviction is counted already (``status.disruptedPods``)."""
+
+
+class NodeVictims(NamedTuple):
+    """A node that a pod fits without its victims, the most important first, and how many of these violate their budget."""
+
+    node: str
+    victims: tuple[Pod, ...]
+    violations: int
+    score: tuple[int, int, int, int]
+    """The violated budgets, the priority of the most important victim, the sum of priorities, the number of victims: the least is best."""
+    latest_start: str
 
 
 class Preemption(NamedTuple):
@@ -57,19 +70,11 @@ class Preemption(NamedTuple):
     victims: tuple[Pod, ...]
     violations: int
     excluded: Mapping[str, NoVictims]
+    candidates: Sequence[NodeVictims] = ()
 
 
 Ranks = Callable[[PodKey], Rank | None]
 """Returns the rank of a running pod; None for a pod that is never a victim, because its priority is not known."""
-
-
-class _NodeVictims(NamedTuple):
-    node: str
-    victims: tuple[Pod, ...]
-    violations: int
-    score: tuple[int, int, int, int]
-    """The violated budgets, the priority of the most important victim, the sum of priorities, the number of victims: the least is best."""
-    latest_start: str
 
 
 def preempt(cluster: Cluster, pod: Pod, priority: int, ranks: Ranks, allowances: Sequence[Allowance] = ()) -> Preemption:
@@ -80,6 +85,17 @@ def preempt(cluster: Cluster, pod: Pod, priority: int, ranks: Ranks, allowances:
     priorities, the fewest victims, and the latest start of its most important victims.
     """
     return _preempt(cluster.copy(), pod, priority, _RankedPods(cluster, ranks), allowances)
+
+
+def waits_for_victims(cluster: Cluster, pod: Pod, priority: int, ranks: Ranks) -> bool:
+    """Return whether a pod may not preempt others, because victims of an earlier preemption are still being deleted on its nominated node.
+
+    After ``PodEligibleToPreemptOthers`` of the plugin DefaultPreemption: the nominated node must be one that the end of its pods may free.
+    """
+    if pod.nominated not in (cluster.resolvable_nodes(pod) or () if pod.nominated else ()):
+        return False
+    victims = [each for each in cluster.pods_by_node().get(pod.nominated, ()) if each.preempted]
+    return any(rank.priority < priority for each in victims if (rank := ranks(each.key)) is not None)
 
 
 class _RankedPods:
@@ -125,7 +141,7 @@ def _preempt(
     priority: int,
     running: _RankedPods,
     allowances: Sequence[Allowance],
-    known: dict[str, _NodeVictims | NoVictims] | None = None,
+    known: dict[str, NodeVictims | NoVictims] | None = None,
 ) -> Preemption:
     """Do the same on a cluster whose pods may be removed and bound again. ``known`` are nodes that were evaluated before."""
     resolvable = frozenset(cluster.resolvable_nodes(pod) or ())
@@ -151,7 +167,7 @@ def _preempt(
     if not candidates:
         return Preemption(None, (), 0, excluded)
     chosen = _best(candidates)
-    return Preemption(chosen.node, chosen.victims, chosen.violations, excluded)
+    return Preemption(chosen.node, chosen.victims, chosen.violations, excluded, candidates)
 
 
 def _candidate(
@@ -161,7 +177,7 @@ def _candidate(
     lower: Sequence[Pod],
     allowances: Mapping[str, Sequence[tuple[int, Allowance]]],
     ranks: Ranks,
-) -> _NodeVictims | NoVictims:
+) -> NodeVictims | NoVictims:
     """Return which of the pods of lower priority must leave a node, the most important first, and how good a choice the node is."""
     found = _victims_on(cluster, pod, node, *_by_violation(lower, allowances))
     if found is None:
@@ -171,7 +187,7 @@ def _candidate(
     priorities = [_rank(ranks, victim).priority for victim in victims]
     score = violations, priorities[0], sum([each + _OFFSET for each in priorities]), len(priorities)
     # The victims of the highest priority come first, and of these the one that started first.
-    return _NodeVictims(node, victims, violations, score, _rank(ranks, victims[0]).importance[1])
+    return NodeVictims(node, victims, violations, score, _rank(ranks, victims[0]).importance[1])
 
 
 def _rank(ranks: Ranks, pod: Pod) -> Rank:
@@ -189,9 +205,11 @@ def _by_violation(pods: Iterable[Pod], allowances: Mapping[str, Sequence[tuple[i
         violated = False
         # A pod without labels has no budget, and an empty selector selects no pod here.
         for number, allowance in allowances.get(pod.namespace, ()) if pod.labels else ():
-            if matches(allowance.selector, pod.labels):
+            if pod.name not in allowance.disrupted and matches(allowance.selector, pod.labels):
                 left[number] = left.get(number, allowance.disruptions) - 1
-                violated = violated or left[number] < 0
+                violated = left[number] < 0
+                if violated:
+                    break  # The scheduler stops here. It sees the budgets in any order.
         (violating if violated else others).append(pod)
     return violating, others
 
@@ -202,25 +220,36 @@ def _victims_on(cluster: Cluster, pod: Pod, node: str, violating: Sequence[Pod],
     All are removed first; then each may stay if the pod still fits, those with a violated budget first.
     """
     victims: list[Pod] = []
-    for each in (*violating, *others):
+
+    def remove(each: Pod) -> None:
+        if each.subject.terminating:
+            cluster.recount(pod, each, -1)
         cluster.unbind(each)
+
+    def bind(each: Pod) -> None:
+        cluster.bind(each, node)
+        if each.subject.terminating:
+            cluster.recount(pod, each, 1)
+
+    for each in (*violating, *others):
+        remove(each)
     if not cluster.fits(pod, node):
         for each in (*violating, *others):
-            cluster.bind(each, node)
+            bind(each)
         return None
     violations = 0
     for number, each in enumerate((*violating, *others)):
-        cluster.bind(each, node)
+        bind(each)
         if not cluster.fits(pod, node):
-            cluster.unbind(each)
+            remove(each)
             victims.append(each)
             violations += number < len(violating)
     for each in victims:
-        cluster.bind(each, node)
+        bind(each)
     return victims, violations
 
 
-def _best(candidates: Sequence[_NodeVictims]) -> _NodeVictims:
+def _best(candidates: Sequence[NodeVictims]) -> NodeVictims:
     """Return the node to preempt pods on (pickOneNodeForPreemption)."""
     least = min([each.score for each in candidates])
     return max([each for each in candidates if each.score == least], key=lambda each: each.latest_start)
@@ -267,7 +296,7 @@ class PreemptingQueue(EvenQueue):
         """The pods that ran before and were preempted."""
         self._changes = 0
         self._futile: dict[object, int] = {}
-        self._known: dict[object, dict[str, _NodeVictims | NoVictims]] = {}
+        self._known: dict[object, dict[str, NodeVictims | NoVictims]] = {}
         self._ranked: _RankedPods | None = None
         """The running pods; None before the first preemption."""
 
@@ -293,6 +322,8 @@ class PreemptingQueue(EvenQueue):
         rank, profile = self._state.rank(key), pod.rules.profile
         if rank is None or not self._state.preempts(key) or profile.unknown or not profile.preempts:
             return
+        if waits_for_victims(self.cluster, pod, rank.priority, self._state.rank):
+            return
         # Until something changes, pods that differ only by name fail again.
         asked = scheduling_key(pod), rank.priority
         if self._futile.get(asked) == self._changes:
@@ -314,7 +345,7 @@ class PreemptingQueue(EvenQueue):
         # What failed before may fit now.
         self._failed.clear()
 
-    def _known_victims(self, pod: Pod, priority: int) -> dict[str, _NodeVictims | NoVictims] | None:
+    def _known_victims(self, pod: Pod, priority: int) -> dict[str, NodeVictims | NoVictims] | None:
         """Return the nodes that were evaluated for an equal pod and have not changed since; None if other nodes matter, too.
 
         Whether a pod without constraints on other pods fits a node depends on the pods of that node only.
