@@ -37,9 +37,9 @@ def test_what_is_not_a_node_may_be_broken_beside_nodes() -> None:
 def test_only_what_placement_reads_is_kept() -> None:
     dump = {**NODE, "status": {"images": ["x" * 1000], "allocatable": {"cpu": "2"}}}
     [fact] = read_nodes("nodes", json.dumps(dump).encode())
-    assert fact.node == Node("w1", {"zone": "a"}, (), True)
+    assert fact.node == Node("w1", {"zone": "a"}, (), True, features=())
     [fact] = read_nodes("nodes", json.dumps(dump).encode(), resources=True)
-    assert fact.node == Node("w1", {"zone": "a"}, (), True, {"cpu": 2000})
+    assert fact.node == Node("w1", {"zone": "a"}, (), True, {"cpu": 2000}, features=())
 
 
 def test_a_short_list_knows_taints_as_kubectl_writes_them_and_the_hostname() -> None:

@@ -29,7 +29,7 @@ class Budget:
     max_unavailable: Amount | None
     always_allows_unready: bool = False
     """Whether pods that are not ready may always be evicted (unhealthyPodEvictionPolicy AlwaysAllow)."""
-    disrupted: frozenset[str] = frozenset()
+    disrupted: tuple[str, ...] = ()
     """The names of the pods whose eviction the API server has accepted, and which still run (``status.disruptedPods``)."""
 
     def covers(self, namespace: str, labels: Mapping[str, str]) -> bool:
@@ -92,7 +92,7 @@ def read_budget(data: object) -> Budget:
         _amount(spec.get("minAvailable"), name, "spec.minAvailable"),
         _amount(spec.get("maxUnavailable"), name, "spec.maxUnavailable"),
         spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
-        frozenset(map_at(whole, "status", "disruptedPods")),
+        tuple(map_at(whole, "status", "disruptedPods")),
     )
 
 

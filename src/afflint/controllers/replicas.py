@@ -285,6 +285,7 @@ def recreated_pod(pod_source: PodSource, index: int, running: Pod, data: object,
         rated=sized.rated,
         scored=sized.scored,
         volumes=running.volumes,
+        priority=running.priority,
     )
 
 

@@ -136,6 +136,10 @@ def unready_pods(pods: Iterable[object]) -> dict[PodKey, str]:
     for pod in pods:
         ready = next((each.get("status") for each in maps_at(pod, "status", "conditions") if each.get("type") == "Ready"), "True")
         if ready != "True":
-            namespace = namespace_of(pod) or "default"
-            found[namespace, name_of(pod)] = text_at(pod, "status", "phase")
+            found[pod_key(pod)] = text_at(pod, "status", "phase")
     return found
+
+
+def pod_key(pod: object) -> PodKey:
+    """Return the namespace and name of a pod as parsed."""
+    return namespace_of(pod) or "default", name_of(pod)

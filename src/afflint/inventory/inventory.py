@@ -16,11 +16,12 @@ from afflint.inventory.node_classes import NodeClass
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import Pod, PodKey, read_pod
+from afflint.scheduler.pods import Pod, PodKey, is_preempted, read_pod
 from afflint.scheduler.profile import Profile
 from afflint.storage.objects import ClaimKey
 from afflint.storage.pod_volumes import PodClaim
-from afflint.yaml.object_fields import kind_of, name_of
+from afflint.yaml.document import map_at, text_at
+from afflint.yaml.object_fields import kind_of, metadata_of, name_of
 
 if TYPE_CHECKING:
     from afflint.scheduler.preemption import Rank
@@ -121,7 +122,7 @@ class Inventory(NamedTuple):
             own += [owner for owner in spreading_owners(pod_source.namespace, known, self.pods) if name_of(owner) not in names]
             for owner in filter(None, own):
                 owners[kind_of(owner)].append(owner)
-        mine = {*ours.replaced, *[index for kept in ours.kept.values() for index in kept]}
+        mine = {*ours.replaced, *[index for kept in ours.kept.values() for index in kept], *self._making_way()}
         return Cluster(
             [*self.nodes, *[node for each in self.classes for node in each.nodes()]],
             [pod for index, pod in enumerate(self.pods) if index not in mine],
@@ -137,6 +138,15 @@ class Inventory(NamedTuple):
             **(self.storage.parameters() if self.storage is not None else {}),
         )
 
+    def _making_way(self) -> list[int]:
+        """Return the pods in deletion that Pending pods have preempted on their nominated nodes: they are gone before these run."""
+        nominated = {text_at(pod, "status", "nominatedNodeName") for pod in self.pods if not text_at(pod, "spec", "nodeName")} - {""}
+        return [
+            index
+            for index, pod in enumerate(self.pods if nominated else ())
+            if text_at(pod, "spec", "nodeName") in nominated and is_preempted(metadata_of(pod), map_at(pod, "status"))
+        ]
+
     def running(self, pod_sources: Sequence[PodSource]) -> Running:
         """Return which running pods belong to these workloads, and what happens to them in a plan."""
         if not self.pods:
@@ -149,12 +159,14 @@ class Inventory(NamedTuple):
         nodes = {name for node in self.nodes if (name := _name_of(node))}
         kept: dict[str, list[int]] = {}
         held: dict[str, list[int]] = {}
+        waiting: dict[str, list[int]] = {}
         over = ending = 0
         for pod_source in pod_sources:
             if pod_source.has_own_pods:
                 states = {index: pod_state(self.pods[index], nodes) for index in made[pod_source.key]}
                 kept[pod_source.key] = [index for index, state in states.items() if state == "running"]
                 held[pod_source.key] = [index for index, state in states.items() if state == "ending"]
+                waiting[pod_source.key] = [index for index, state in states.items() if state == "pending"]
                 ending += len(held[pod_source.key])
                 continue
             pods = [(index, pod) for index in made.get(pod_source.key, ()) if (pod := read_pod(self.pods[index])).rules.node_name in nodes]
@@ -162,17 +174,21 @@ class Inventory(NamedTuple):
             ends = [(index, pod) for index, pod in pods if pod.subject.terminating]
             ending += len([index for index, pod in ends if not pod.finished])
             kept[pod_source.key] = stay if pod_source.daemon else stay[: pod_source.replicas]
+            if not (pod_source.daemon or pod_source.kubevirt):
+                states = {index: pod_state(self.pods[index], nodes) for index in made.get(pod_source.key, ())}
+                waiting[pod_source.key] = [index for index, state in states.items() if state == "pending"]
             over += len(stay) - len(kept[pod_source.key])
             if pod_source.daemon or pod_source.pod_replacement.replaced == "gone":
                 # The name of a pod is free only when its object is deleted, even if all its containers have ended.
                 held[pod_source.key] = [index for index, pod in ends if pod_source.pod_replacement.ordinals or not pod.finished]
-        return Running(kept, (), over, held, ending)
+        return Running(kept, (), over, held, ending, waiting)
 
 
 class Running(NamedTuple):
     """The running pods of the workloads by index: ``kept`` stay, ``replaced`` are scheduled again, ``over`` is how many are not requested.
 
-    ``held`` are pods in deletion that are not replaced before they are gone; ``ending`` is the number of all pods in deletion.
+    ``held`` are pods in deletion that are not replaced before they are gone; ``ending`` is the number of all pods in deletion. ``waiting``
+    are Pending pods.
     """
 
     kept: Mapping[str, Sequence[int]]
@@ -180,6 +196,7 @@ class Running(NamedTuple):
     over: int
     held: Mapping[str, Sequence[int]]
     ending: int
+    waiting: Mapping[str, Sequence[int]] = {}
 
 
 def _name_of(node: object) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_source import PodSource
+from afflint.controllers.running_pods import pod_key
 from afflint.findings.edits import Single, applied
 from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.inventory import Inventory
@@ -16,6 +17,7 @@ from afflint.inventory.priorities import priorities_of
 from afflint.placement.autoscaling import scale_pools
 from afflint.placement.schedule import Schedule, build_schedule
 from afflint.scheduler.nodes import Node
+from afflint.scheduler.pods import PodKey
 from afflint.yaml.document import map_at
 
 CORRECTION, SETTING, TOLERATION, REMOVAL, PREFERENCE, REQUEST, PRIORITY, LABEL, REPLICAS, NEW_NODE = range(1, 11)
@@ -41,6 +43,8 @@ class SmallChange(NamedTuple):
     """The priority that the pods get."""
     field: str = ""
     """The setting that this is one value for: the first value that solves the problem is enough."""
+    deleted: tuple[PodKey, ...] = ()
+    """The Pending pods that are deleted, so that their controller creates them again from its template."""
 
     @property
     def of_manifest(self) -> bool:
@@ -114,6 +118,10 @@ class PlanInput(NamedTuple):
             by_name = {node.name: node for node in change.nodes}
             kept = [by_name.pop(node.name, node) if isinstance(node, Node) else node for node in inventory.nodes]
             inventory = inventory._replace(nodes=[*kept, *by_name.values()])
+        if change.deleted:
+            gone = {"status": {"phase": "Failed"}}
+            pods = [{**map_at(pod), **gone} if pod_key(pod) in change.deleted else pod for pod in inventory.pods]
+            inventory = inventory._replace(pods=pods)
         if change.edits and pod_source.has_own_pods:
             pods = list(inventory.pods)
             for index in pod_source.observed:

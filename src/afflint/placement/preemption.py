@@ -85,7 +85,7 @@ class PreemptionRules:
             for number in disruptions.of(pod):
                 healthy[number] += step
         return [
-            Allowance(status.budget.namespace, status.budget.selector, status.allowed(number), status.budget.disrupted)
+            Allowance(status.budget.namespace, status.budget.selector, status.allowed(number), frozenset(status.budget.disrupted))
             for status, number in zip(disruptions.covered, healthy, strict=True)
         ]
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
+from afflint.controllers.running_pods import pod_key
 from afflint.findings.edits import EditError
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import summarize_names
 from afflint.findings.steps import counted
 from afflint.kube.decoding import InventoryError
-from afflint.placement.changes import NEW_NODE, PRIORITY, REPLICAS, PlanInput, SmallChange
+from afflint.placement.changes import CORRECTION, NEW_NODE, PRIORITY, REPLICAS, PlanInput, SmallChange
 from afflint.placement.explanation import FailureEffect, failure_effects, pending_pods, single_failures
 from afflint.placement.manifest_changes import LowerRequest, lower_request, manifest_changes
 from afflint.placement.node_changes import node_changes
-from afflint.placement.schedule import PlacedWorkload, Schedule
+from afflint.placement.schedule import PlacedWorkload, Schedule, keeps_pending_pods
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT
+from afflint.scheduler.pods import PodKey
 from afflint.scheduler.requests import CPU, MEMORY
 
 _MOST_PLANS, _FEWEST_PLANS, _MOST_WORK = 150, 10, 200_000
@@ -208,7 +211,8 @@ class _RemedySearch:
     def _changes(self) -> list[SmallChange]:
         """Return the changes that can help by themselves or together, smallest first."""
         spec, nodes = self.plan_input.spec, self.schedule.before.table.nodes
-        changes = [*manifest_changes(spec, nodes), *node_changes(spec, nodes), *self._higher_priorities(), *self._fewer_replicas()]
+        edits = self._deletions(manifest_changes(spec, nodes))
+        changes = [*edits, *node_changes(spec, nodes), *self._higher_priorities(), *self._fewer_replicas()]
         if self.before.running < self.before.replicas:
             # The first plugin that rejects a node decides: a change that lifts no rejection changes nothing.
             plugins = {plugin for pod in pending_pods(self.placed) for plugin in self.placed.pending.get(pod.key, {}).values()}
@@ -224,6 +228,23 @@ class _RemedySearch:
         for value in sorted(each for each in others if each is not None and own.priority <= each < _MOST_PRIORITY)[:_MOST_PRIORITIES]:
             text = f"give it a PriorityClass with a value above {value}, so that it preempts other pods"
             yield SmallChange(text, PRIORITY, "", priority=value + 1, field="priority")
+
+    def _deletions(self, edits: Iterable[SmallChange]) -> Iterator[SmallChange]:
+        """Yield the deletion of Pending pods that differ from the template, and each edit, with the deletion of those that would."""
+        kept = self._kept_pods()
+        differing = [pod for pod in kept if pod in self.placed.recreated]
+        if differing:
+            yield SmallChange(_deletion(differing), CORRECTION, "", deleted=tuple(differing))
+        for edit in edits:
+            yield edit._replace(text=f"{edit.text} and {_deletion(kept)}", deleted=tuple(kept)) if kept else edit
+
+    def _kept_pods(self) -> list[PodKey]:
+        """Return the Pending pods of a dump that the controller of the workload keeps when its template changes."""
+        pod_source = self.placed.pod_source
+        if pod_source.has_own_pods or not keeps_pending_pods(pod_source):
+            return []
+        stored = {pod_key(pod) for pod in self.plan_input.inventory.pods}
+        return [pod.key for pod in pending_pods(self.placed) if pod.key in stored and pod.key not in self.placed.held]
 
     def _fewer_replicas(self) -> Iterator[SmallChange]:
         pod_source, running = self.plan_input.pod_source, self.before.running
@@ -292,6 +313,10 @@ class _RemedySearch:
             found = [each for each in self._tried((request.at(middle * step),)) if each.solves]
             best, least, most = (found, middle + 1, most) if found else (best, least, middle - 1)
         return best
+
+
+def _deletion(pods: Sequence[PodKey]) -> str:
+    return f"delete the Pending pod{'s' if len(pods) > 1 else ''} {summarize_names([name for _, name in pods])}"
 
 
 def _in_order(found: Iterable[Remedy]) -> Sequence[Remedy]:

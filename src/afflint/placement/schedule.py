@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from afflint.inventory.inventory import Inventory
 from afflint.placement.volumes import volume_waits, waits_for_volumes
 from afflint.scheduler.cluster import Cluster, EvenQueue
 from afflint.scheduler.pods import Pod, PodKey, only_on
-from afflint.yaml.document import text_at
+from afflint.yaml.document import maps_at, text_at
 
 if TYPE_CHECKING:
     from afflint.inventory.inventory import Priorities
@@ -27,10 +27,14 @@ if TYPE_CHECKING:
 
 
 class Held(NamedTuple):
-    """Why a pod is not created yet. ``node``: the node of the pod in deletion that it replaces; empty if it waits for another pod."""
+    """Why a pod is not created or not scheduled yet.
+
+    ``node``: the node of the pod in deletion that it replaces. ``after``: the Pending pod after which it is created.
+    """
 
     why: str
     node: str = ""
+    after: PodKey | None = None
 
 
 _NOTHING: Mapping[PodKey, Held] = {}
@@ -171,8 +175,9 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
         for pod_source in pod_sources
     ]
     exclusive = inventory.storage.exclusive if inventory.storage is not None else frozenset()
-    kept, held = running.kept, running.held
-    if not any(kept.values()) and not any(held.values()):
+    kept, held, waiting = running.kept, running.held, running.waiting
+    _nominate(before, compiled)
+    if not any(any(each.values()) for each in (kept, held, waiting)):
         return Start(before, pod_sources, compiled, exclusive=exclusive, priorities=inventory.priorities)
     staying = [
         (each, _nodes_of(pod_source, inventory, kept.get(pod_source.key, ())))
@@ -184,10 +189,29 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
         _held(pod_source, each, nodes, [before.read(inventory.pods[index]) for index in held.get(pod_source.key, ())])
         for pod_source, (each, nodes) in zip(pod_sources, staying, strict=True)
     ]
-    pods = [each for each, _ in staying]
+    pods = [
+        with_pending_pods(pod_source, each, nodes, why, [inventory.pods[index] for index in waiting.get(pod_source.key, ())], before)
+        for pod_source, (each, nodes), why in zip(pod_sources, staying, not_made, strict=True)
+    ]
+    if before.reserves:
+        pods = [_with_priority(each, pod_source.priority or 0) for pod_source, each in zip(pod_sources, pods, strict=True)]
     return Start(
         before, pod_sources, pods, [nodes for _, nodes in staying], not_made, exclusive, inventory.priorities, unready_pods(inventory.pods)
     )
+
+
+def _nominate(cluster: Cluster, compiled: Iterable[CompiledPods]) -> None:
+    """Reserve the nodes that Pending pods have preempted others on."""
+    for each in compiled:
+        for pod in each.pods:
+            if pod.nominated and not pod.rules.profile.unknown:
+                cluster.nominate(pod)
+
+
+def _with_priority(compiled: CompiledPods, priority: int) -> CompiledPods:
+    template = compiled.template
+    pods = tuple([pod._replace(priority=priority) for pod in compiled.pods])
+    return compiled._replace(pods=pods, template=template and template._replace(priority=priority))
 
 
 def _with_claims(pod_source: PodSource, inventory: Inventory, cluster: Cluster) -> CompiledPods:
@@ -287,6 +311,56 @@ def _held(pod_source: PodSource, compiled: CompiledPods, staying: Mapping[int, s
     return held
 
 
+def with_pending_pods(
+    pod_source: PodSource,
+    compiled: CompiledPods,
+    nodes: Mapping[int, str],
+    held: dict[int, Held],
+    pending: Sequence[object],
+    cluster: Cluster,
+) -> CompiledPods:
+    """Return the pods of a workload, with Pending pods of a dump instead of new ones; ``held`` gets those that wait for something else.
+
+    A Pending pod of an older revision is left out if its controller deletes it.
+    """
+    read = [(cluster.read(data), data) for data in pending]
+    pods, recreated = list(compiled.pods), dict(compiled.recreated)
+    numbers = {pod.name: number for number, pod in enumerate(pods)}
+    named = {pod.name for pod, _ in read}
+    free = iter([number for number, pod in enumerate(pods) if number not in nodes and pod.name not in named])
+    for pod, data in read:
+        number = numbers[pod.name] if pod.name in numbers else next(free, None)
+        if number is None or number in nodes or number in held:
+            continue
+        gates = [text_at(gate, "name") for gate in maps_at(data, "spec", "schedulingGates")]
+        if not pod_source.has_own_pods:
+            pod = pod._replace(volumes=pod.volumes or pods[number].volumes)
+            instead = replicas.recreated_pod(pod_source, number, pod, data, pods[number])._replace(nominated=pod.nominated)
+            if instead != pod and not (gates or keeps_pending_pods(pod_source)):
+                continue
+            if instead != pod:
+                recreated[number] = instead
+            pods[number] = pod
+        if gates:
+            held[number] = Held(f"its schedulingGate {gates[0]} is not removed yet: the scheduler does not consider it")
+        if pod_source.pod_replacement.ordered:
+            for later in range(number + 1, len(pods)):
+                if later not in nodes:
+                    held.setdefault(later, Held(f"created only after {pod.name} is ready", after=pod.key))
+    _nominate(cluster, [compiled._replace(pods=tuple(pods))])
+    return compiled._replace(pods=tuple(pods), recreated=recreated)
+
+
+def keeps_pending_pods(pod_source: PodSource) -> bool:
+    """Return whether the controller of a workload keeps a Pending pod although the template has changed.
+
+    A Deployment scales its old ReplicaSets down. A StatefulSet deletes the pod, unless it creates its pods in order: then it waits until
+    the pod is ready ("forced rollback" in its documentation; updateStatefulSet of pkg/controller/statefulset).
+    """
+    ordered = pod_source.pod_replacement.ordered
+    return ordered if pod_source.kind == "StatefulSet" else pod_source.kind not in ("Deployment", "Rollout", "DeploymentConfig")
+
+
 def build_schedule(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Schedule:
     """Create the pods of the workloads and schedule them."""
     return build_schedules(start(inventory, pod_sources))
@@ -301,6 +375,8 @@ def build_schedules(beginning: Start) -> Schedule:
     work = _ScheduleBuilder(beginning)
     work.pin()
     work.settle()
+    while work.release():
+        work.settle()
     return work.result()
 
 
@@ -365,6 +441,13 @@ class _ScheduleBuilder:
             self._apply(waiting, schedule_pods(self.cluster, waiting, self._preemption()))
             # New placements can only change the result for pods of a DaemonSet: the scheduler has retried all others.
             progress = self.changes > before and any(pod.key in self.pending for each in daemons for pod in each.pods)
+
+    def release(self) -> bool:
+        """Create the pods that waited for a pod that has a node now; return whether there are any."""
+        released = [key for key, held in self.held.items() if held.after in self.nodes]
+        for key in released:
+            del self.held[key]
+        return bool(released)
 
     def _is_settled(self, pod: Pod) -> bool:
         """Return whether a pod has a node, or was preempted and is not recreated."""

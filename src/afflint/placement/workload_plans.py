@@ -102,6 +102,7 @@ class WorkloadPlans:
                 *([VOLUMES_LEFT_OUT] if self._has_unknown_volumes(pod_source) else []),
                 *self._volume_notes(pod_source),
                 *self._outdated_affinity_notes(placed),
+                *_outdated_pending_pods(placed),
                 *([assumed] if assumed else []),
                 *self._missing_devices(placed),
                 *self._unknown_priority(placed),
@@ -246,6 +247,15 @@ class WorkloadPlans:
         pod = next(pod for pod in placed.pods if pod.key == identity)
         rejections = Rejections(self._schedule.cluster, pod, self._titles, placed.pod_source.key, self._running_pods)
         return rejections.summary(reasons)
+
+
+def _outdated_pending_pods(placed: PlacedWorkload) -> Iterator[str]:
+    """Yield a note about Pending pods of a dump that differ from the template, and that their controller keeps."""
+    names = [name for _, name in placed.recreated.keys() & placed.pending.keys() - placed.stays]
+    if names:
+        are = "is Pending and differs" if len(names) == 1 else "are Pending and differ"
+        shown = summarize_names(sorted(names), most=_MOST_NAMES)
+        yield f"{shown} {are} from the template: the {placed.pod_source.kind} creates pods from the template only after a deletion"
 
 
 def other_reason(placed: PlacedWorkload, pod: Pod) -> str:

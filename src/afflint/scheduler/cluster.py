@@ -373,6 +373,11 @@ class Cluster:
         self._occupancy.bind(compiled, number)
         self._nominations.pop(compiled.key, None)
 
+    @property
+    def reserves(self) -> bool:
+        """Whether nodes are reserved for nominated pods."""
+        return bool(self._nominations)
+
     def nominate(self, pod: Pod) -> None:
         """Reserve the nominated node of a Pending pod against pods of lower or equal priority, until the pod is bound."""
         self._nominations[pod.key] = pod

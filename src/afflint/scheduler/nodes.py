@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -27,9 +27,9 @@ class Node(NamedTuple):
     unschedulable: bool
     allocatable: Mapping[str, int] | None = None
     """The allocatable resources; None if the status has none, or if resources do not count."""
-    images: Sequence[Any] = ()
-    """The images on the node, as its status lists them; none if resources do not count."""
-    features: frozenset[str] | None = None
+    images: tuple[tuple[str, int], ...] = ()
+    """The names of the images on the node with their sizes, as its status lists them; none if resources do not count."""
+    features: tuple[str, ...] | None = None
     """The features that its kubelet declares; None if the node has no status."""
 
 
@@ -44,11 +44,17 @@ def read_node(data: object, *, resources: bool = False) -> Node:
         labels = string_map(meta.get("labels"), "metadata.labels")
         status = mapping(whole.get("status"), "status")
         allocatable = read_allocatable(status) if resources else None
-        features = frozenset(strings(status.get("declaredFeatures"), "status.declaredFeatures")) if status.get("allocatable") else None
-        images = maps_at(status, "images") if resources else ()
+        features = strings(status.get("declaredFeatures"), "status.declaredFeatures") if status.get("allocatable") else None
+        images = _read_images(status) if resources else ()
         return Node(name, labels, taints, flag(spec.get("unschedulable"), "spec.unschedulable"), allocatable, images, features)
     except InventoryError as error:
         raise error_in("Node", name, error) from None
+
+
+def _read_images(status: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    listed = [(each.get("names"), each.get("sizeBytes")) for each in maps_at(status, "images")]
+    sized = [(names, size) for names, size in listed if isinstance(names, list) and type(size) is int]
+    return tuple([(name, size) for names, size in sized for name in names if isinstance(name, str)])
 
 
 class NodeTable:
@@ -141,16 +147,13 @@ class NodeTable:
         if self._images is None:
             self._images = {}
             for node in self.nodes:
-                for image in node.images:
-                    size, names = image.get("sizeBytes"), image.get("names")
-                    for name in names if type(size) is int and isinstance(names, list) else ():
-                        if isinstance(name, str):
-                            self._images.setdefault(name, {})[node.name] = size
+                for name, size in node.images:
+                    self._images.setdefault(name, {})[node.name] = size
         return self._images
 
     def declaring(self, features: frozenset[str]) -> list[bool]:
         """Return for each node whether it may have these features: its kubelet declares them, or the node has no status."""
-        return [node.features is None or features <= node.features for node in self.nodes]
+        return [node.features is None or features.issubset(node.features) for node in self.nodes]
 
     @property
     def allocatable_rows(self) -> list[int]:

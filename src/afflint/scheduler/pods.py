@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from afflint.constraints.pods import HARD, SOFT, PodAffinityTerm, TopologySpreadConstraint, parse_pod_term, parse_spread_constraint
@@ -246,13 +246,15 @@ def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any],
         features=read_features(spec),
         priority=integer(spec.get("priority"), "spec.priority", 0),
         nominated="" if spec.get("nodeName") else string(status.get("nominatedNodeName"), "status.nominatedNodeName"),
-        preempted=meta.get("deletionTimestamp") is not None and _is_preempted(status),
+        preempted=is_preempted(meta, status),
         toleration_seconds=toleration_seconds_of(spec.get("tolerations") or (), UNREACHABLE),
     )
 
 
-def _is_preempted(status: dict[str, Any]) -> bool:
-    """Return whether the scheduler has preempted a pod (``podTerminatingByPreemption`` of the plugin DefaultPreemption)."""
+def is_preempted(meta: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
+    """Return whether a pod is being deleted because the scheduler has preempted it (``podTerminatingByPreemption``)."""
+    if meta.get("deletionTimestamp") is None:
+        return False
     targets = [each for each in maps_at(status, "conditions") if each.get("type") == "DisruptionTarget"]
     return any(each.get("status") == "True" and each.get("reason") == "PreemptionByScheduler" for each in targets)
 
