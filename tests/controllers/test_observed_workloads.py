@@ -9,7 +9,7 @@ import pytest
 
 from afflint.controllers import replicas
 from afflint.controllers.observed_workloads import observed_workloads, owner_of
-from afflint.controllers.pod_replacement import AT_ONCE, BY_NODE, NEVER, PodReplacement
+from afflint.controllers.pod_replacement import AT_ONCE, BY_NODE, GUARD, NEVER, PodReplacement
 from afflint.controllers.pod_source import PodSource
 from afflint.placement.plan import Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
@@ -199,3 +199,21 @@ def test_a_dump_alone_has_the_same_moves_and_outcomes_as_with_manifests(seed: in
     assert effects(alone) == effects(with_manifests)
     replanned = make_plan(inventory(nodes, pods=pods)._replace(replan=True), [replace(each) for each in found])
     assert [len(each.replicas) for each in replanned.workloads] == [len(each.replicas) for each in with_manifests.workloads]
+
+
+def guard(node: str, **metadata: Any) -> Object:
+    """A guard pod of etcd, as the operator of OpenShift creates it: without an owner, with the name of its node."""
+    named = {"namespace": "openshift-etcd", "labels": {"app": "guard"}, **metadata}
+    return pod(f"etcd-guard-{node}", node=node, **named)
+
+
+class TestGuardPods:
+    def test_those_of_one_operator_are_one_workload(self) -> None:
+        [guards] = observed(guard("w1"), guard("w2")).values()
+        assert (guards.key, guards.replicas, guards.pod_replacement, guards.bare) == ("Pod openshift-etcd/etcd-guard", 2, GUARD, False)
+
+    @pytest.mark.parametrize("other", [{"namespace": "shop"}, {"labels": {"app": "guards"}}])
+    def test_others_are_bare_pods(self, other: Object) -> None:
+        [bare] = observed(guard("w1", **other)).values()
+        assert bare.bare
+        assert bare.pod_replacement == NEVER

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from afflint.controllers.pod_replacement import NEVER, PodReplacement, knows_owner, pod_replacement_of_owner
+from afflint.controllers.pod_replacement import GUARD, NEVER, PodReplacement, knows_owner, pod_replacement_of_owner
 from afflint.controllers.pod_source import PLACEMENT_FIELDS, PRIORITY_FIELDS, PodSource, has_local_storage
 from afflint.controllers.running_pods import running_pods_of
 from afflint.controllers.virtual_machine import claim_name
@@ -58,7 +58,14 @@ def observed_workloads(
         metadata = metadata_of(pod)
         namespace = text_at(metadata, "namespace") or "default"
         machine = machines.get((namespace, text_at(metadata, "name")))
-        owner = owner_of(metadata) if machine is None else Owner(machine.kind, machine.group, machine.name)
+        guarded = guard_of(pod)
+        owner = (
+            Owner("Pod", "", guarded)
+            if guarded
+            else owner_of(metadata)
+            if machine is None
+            else Owner(machine.kind, machine.group, machine.name)
+        )
         if machine is not None or owner.kind not in ("Node", MACHINE):
             members.setdefault((namespace, owner), []).append(index)
     for (namespace, owner), indexes in members.items():
@@ -69,6 +76,17 @@ def observed_workloads(
             known.add(workload.key)
             found.append(workload)
     return found
+
+
+def guard_of(pod: object) -> str:
+    """Return the name that the guard pods of an operator of OpenShift share, such as ``etcd-guard``; empty for another pod.
+
+    They keep a budget for the static pods of a control plane and have no owner. The operator creates them again with ``spec.nodeName``,
+    except on cordoned nodes (GuardController of github.com/openshift/library-go).
+    """
+    node, name = text_at(pod, "spec", "nodeName"), name_of(pod)
+    marked = text_at(pod, "metadata", "labels", "app") == "guard" and text_at(pod, "metadata", "namespace").startswith("openshift-")
+    return name.removesuffix(f"-{node}") if marked and node and name.endswith(f"-guard-{node}") else ""
 
 
 def pod_state(pod: object, nodes: Collection[str]) -> PodState:
@@ -165,7 +183,7 @@ def _of_machines(machine: PodSource, indexes: Sequence[int]) -> PodSource:
 def _replacement(owner: Owner, names: Sequence[str]) -> tuple[PodReplacement, tuple[str, ...]]:
     """Return how the controller replaces its pods, and what is assumed about a controller that is not one of Kubernetes."""
     if owner.kind == "Pod":
-        return NEVER, ()
+        return NEVER if names == [owner.name] else GUARD, ()
     if knows_owner(owner.kind, owner.group):
         return pod_replacement_of_owner(owner.kind), ()
     stable = all(name.startswith(owner.name) and _ORDINAL.fullmatch(name[name.rfind("-") :]) for name in names)

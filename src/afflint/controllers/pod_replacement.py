@@ -36,6 +36,9 @@ NEVER = PodReplacement("never", after_shutdown=False)
 BY_NODE = PodReplacement("never", scaled=False, by_node=True)
 """For DaemonSets and static pods: one pod per node."""
 
+GUARD = PodReplacement("gone", scaled=False, ordinals=True)
+"""For the guard pods of OpenShift: an operator creates each again under its name, on its node."""
+
 _JOB = PodReplacement(scaled=False)
 _FAILED_JOB = PodReplacement("never", after_shutdown=False, scaled=False)
 _MACHINE = PodReplacement("gone", scaled=False)

@@ -179,7 +179,12 @@ class PodSource:
     @property
     def bare(self) -> bool:
         """Whether no controller replaces its pod."""
-        return self.kind in _BARE
+        return self.kind in _BARE and not self.guards
+
+    @property
+    def guards(self) -> bool:
+        """Whether its pods have no controller, and an operator creates each again on its node: the guard pods of OpenShift."""
+        return self.kind == "Pod" and self.pod_replacement.ordinals
 
     @property
     def scheduler(self) -> str:

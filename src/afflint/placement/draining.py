@@ -17,6 +17,7 @@ from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, PodKey
 
 UNMANAGED = "it has no controller: kubectl drain fails without --force, which deletes it permanently"
+GUARDED = "it has no controller: kubectl drain fails without --force; its operator creates it again once the node is uncordoned"
 LINGERS = "its node is unavailable, so its deletion does not end before the node recovers or is removed"
 
 
@@ -66,7 +67,8 @@ class Drain:
         there = [(pod, node) for node in nodes for pod in state.cluster.evicted((node,)) if not state.schedule_index.is_tied(pod)]
         alone = [(pod, node) for pod, node in there if pod.controller is None]
         if alone and not self._force:
-            return [blocked(state, pod, node, UNMANAGED, refused=True) for pod, node in alone]
+            guards = state.schedule_index.guards
+            return [blocked(state, pod, node, GUARDED if guards(pod) else UNMANAGED, refused=True) for pod, node in alone]
         for node in nodes:
             self._wait_for_the_deleted(node)
         progress, mark = True, len(state.preempted)

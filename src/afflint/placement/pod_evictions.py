@@ -25,7 +25,7 @@ def evict_or_migrate(state: ClusterState, pod: Pod, node: str, cause: str) -> bo
         return eviction.what == "migrates" and _migrate(state, pod, node, cause)
     if state.is_silent(node):
         state.unready.setdefault(pod.key, "")
-    budgets = state.disruptions.of(pod)
+    budgets = _limiting(state, pod)
     phase = state.unready.get(pod.key)
     if phase != PENDING and (len(budgets) > 1 or not all(state.allows(each, unready=phase is not None) for each in budgets)):
         return False
@@ -36,6 +36,41 @@ def evict_or_migrate(state: ClusterState, pod: Pod, node: str, cause: str) -> bo
         state.cluster.bind(terminating(pod), node)
     state.replace(pod, node, state.schedule_index.end_of(pod, is_shut_down=True, remains=remains))
     return True
+
+
+def _limiting(state: ClusterState, pod: Pod) -> tuple[int, ...]:
+    """Return the numbers of the budgets that limit the eviction of a pod.
+
+    The budget of the primary of a CloudNativePG cluster selects another pod then: the operator switches over to a ready instance on another
+    node once the node of the primary is cordoned (updateTargetPrimaryFromPods and setPrimaryOnSchedulableNode of
+    github.com/cloudnative-pg/cloudnative-pg).
+    """
+    numbers = state.disruptions.of(pod)
+    name = pod.labels.get(_CLUSTER, "")
+    if not name or pod.labels.get(_ROLE) != "primary":
+        return numbers
+    own = [each for each in numbers if state.disruptions.covered[each].budget.name == f"{name}-primary"]
+    if not own or not _has_other_instance(state, pod, name):
+        return numbers
+    note = f"the operator of CloudNativePG makes another instance of {name} the primary before {pod.name} is evicted"
+    if note not in state.notes:
+        state.notes.append(note)
+    return tuple([each for each in numbers if each not in own])
+
+
+_CLUSTER, _ROLE = "cnpg.io/cluster", "cnpg.io/instanceRole"
+
+
+def _has_other_instance(state: ClusterState, pod: Pod, cluster: str) -> bool:
+    """Return whether a ready replica of a database cluster runs on a node that is neither cordoned nor unavailable."""
+    table = state.cluster.table
+    return any(
+        each.labels.get(_CLUSTER) == cluster and each.labels.get(_ROLE) == "replica" and each.key not in state.unready
+        for node, pods in state.cluster.pods_by_node().items()
+        if not (table.nodes[table.numbers[node]].unschedulable or state.is_silent(node))
+        for each in pods
+        if each.namespace == pod.namespace and not each.subject.terminating
+    )
 
 
 def _migrate(state: ClusterState, pod: Pod, node: str, cause: str) -> bool:
@@ -69,7 +104,7 @@ def why_blocked(state: ClusterState, pod: Pod, node: str) -> Blocked:
         why = state.schedule_index.why(state.cluster, target, title, reasons, failed=state.unavailable)
         own = own_separation(pod, state.cluster, node)
         return blocked(state, pod, node, f"it cannot be live-migrated to any node{f': {why}' if why else ''}{f'; {own}' if own else ''}")
-    numbers = state.disruptions.of(pod)
+    numbers = _limiting(state, pod)
     budgets = [state.disruptions.covered[each] for each in numbers]
     if len(budgets) > 1:
         return blocked(state, pod, node, TWO_BUDGETS + ", ".join(each.budget.name for each in budgets), refused=True)

@@ -29,7 +29,7 @@ def remove(state: ClusterState, nodes: Sequence[str]) -> None:
     for node in nodes:
         state.record("removed", node)
     for pod, node in (*displaced, *held):
-        if not index.is_tied(pod):
+        if not index.goes_with_node(pod):
             state.replace(pod, node, index.end_of(pod))
     state.recreated.update(index.released(nodes))
     # Pods that no longer exist keep no drain from completing.

@@ -227,8 +227,10 @@ def _observed(pod_source: PodSource, inventory: Inventory, cluster: Cluster) -> 
         nodes = tuple([pod.rules.node_name or next(iter(pod.rules.named or ()), "") for pod in pods])
         pods = list(map(_of_daemon_set, pods))
         return CompiledPods(tuple(pods), pods[0], nodes)
-    pods = [_unbound(pod) for pod in pods]
-    return CompiledPods(tuple(pods), pods[0])
+    free = [_unbound(pod) for pod in pods]
+    if pod_source.guards:
+        return CompiledPods(tuple([only_on(each, pod.rules.node_name) for each, pod in zip(free, pods, strict=True)]), free[0])
+    return CompiledPods(tuple(free), free[0])
 
 
 def _unbound(pod: Pod) -> Pod:

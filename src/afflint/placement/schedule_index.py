@@ -79,6 +79,15 @@ class ScheduleIndex:
         """Return whether a pod belongs to its node: that of a DaemonSet, or a static pod."""
         return self.pod_replacement(pod).by_node
 
+    def guards(self, pod: Pod) -> bool:
+        """Return whether a pod is a guard pod of OpenShift, which an operator creates again on its node."""
+        placed = self.owners.get(pod.key)
+        return placed is not None and placed.pod_source.guards
+
+    def goes_with_node(self, pod: Pod) -> bool:
+        """Return whether a pod is not replaced elsewhere when its node is gone, and another is created when the node is back."""
+        return self.is_tied(pod) or self.guards(pod)
+
     def end_of(self, pod: Pod, *, is_shut_down: bool = False, remains: bool = False) -> ReplicaEnd | None:
         """Return why no other pod is created for one that is gone or being deleted; None if its controller creates one.
 
@@ -94,14 +103,14 @@ class ScheduleIndex:
         return ReplicaEnd("waits", f"its spec.nodeName is {pinned}") if pinned else None
 
     def sort_displaced(self, pods: Iterable[Pod], *, remain: bool = False) -> tuple[dict[PodKey, Pod], dict[PodKey, ReplicaEnd]]:
-        """Return the pods that are recreated once they are gone, and those that are not, without those that belong to their nodes.
+        """Return the pods that are recreated once they are gone, and those that are not, without those that come and go with their nodes.
 
         ``remain``: their objects exist until their nodes recover or are removed.
         """
         recreated: dict[PodKey, Pod] = {}
         ended: dict[PodKey, ReplicaEnd] = {}
         for pod in pods:
-            if not self.is_tied(pod):
+            if not self.goes_with_node(pod):
                 end = self.end_of(pod, remains=remain)
                 if end is None:
                     recreated[pod.key] = self.instead_of(pod)
