@@ -86,3 +86,24 @@ class TestPrimaries:
 
     def test_a_single_instance_blocks_the_drain(self) -> None:
         assert self.drain(self.instance(1, "primary", "m0")) == (False, [])
+
+
+class TestEmptyDirs:
+    """`kubectl drain` refuses pods with emptyDir volumes unless a flag allows their loss."""
+
+    NOTE = (
+        "1 drained node has pods with emptyDir volumes: `kubectl drain` fails there without --delete-emptydir-data, "
+        "which the simulation assumes"
+    )
+
+    def notes(self, owner: str, drain: str = "m0", **volume: Any) -> list[str]:
+        made = pod("x-1", {"app": "x"}, on="m0", namespace="default", volumes=[{"name": "v", **volume}]) | READY
+        made["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": owner, "name": "x", "controller": True}]
+        return [each for each in planned([made], [], drain=[drain]).notes if "kubectl" in each]
+
+    def test_a_note_says_once_which_flag_is_assumed(self) -> None:
+        assert self.notes("ReplicaSet", emptyDir={}) == [self.NOTE]
+
+    def test_pods_of_daemon_sets_other_nodes_and_other_volumes_need_none(self) -> None:
+        assert self.notes("DaemonSet", emptyDir={}) == self.notes("ReplicaSet", "m1", emptyDir={}) == []
+        assert self.notes("ReplicaSet", projected={}) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from afflint.controllers.observed_workloads import pod_state
 from afflint.controllers.pod_source import PodSource
@@ -15,7 +15,8 @@ from afflint.placement.plan import NodeRow
 from afflint.placement.schedule import Schedule
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.requests import REPORTED
-from afflint.yaml.object_fields import name_of
+from afflint.yaml.document import maps_at, text_at
+from afflint.yaml.object_fields import kind_of, name_of
 
 KUBEVIRT_OVERHEAD = "the memory that KubeVirt itself needs for each VM is counted by the formula of KubeVirt 1.9; sidecars are not counted"
 FITS_NOTE = "FITS is for the first replica of a workload: one more may not fit next to the replicas that run"
@@ -52,6 +53,22 @@ def inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource], pree
         pods = f"{pluralize(replaced, 'running pod')} of these workloads {'is' if replaced == 1 else 'are'}"
         notes.append(f"{pods} ignored: the workloads are scheduled again from the manifests")
     return notes
+
+
+def drain_notes(inventory: Inventory, drained: Collection[str]) -> list[str]:
+    """Return which flag `kubectl drain` needs for the pods of a dump (localStorageFilter of k8s.io/kubectl/pkg/drain)."""
+    local = {
+        text_at(pod, "spec", "nodeName")
+        for pod in (inventory.pods if drained else ())
+        if any("emptyDir" in volume for volume in maps_at(pod, "spec", "volumes"))
+        and text_at(pod, "status", "phase") not in ("Succeeded", "Failed")
+        and not any(kind_of(owner) in ("DaemonSet", "Node") for owner in maps_at(pod, "metadata", "ownerReferences"))
+    }
+    nodes = local.intersection(drained)
+    if not nodes:
+        return []
+    where = f"{pluralize(len(nodes), 'drained node')} {'has' if len(nodes) == 1 else 'have'} pods with emptyDir volumes"
+    return [f"{where}: `kubectl drain` fails there without --delete-emptydir-data, which the simulation assumes"]
 
 
 def resource_notes(schedule: Schedule) -> list[str]:

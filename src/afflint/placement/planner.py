@@ -39,7 +39,7 @@ from afflint.placement.plan import (
     WorkloadPlan,
     unevaluated_words,
 )
-from afflint.placement.plan_notes import inventory_notes, pool_notes, resource_notes
+from afflint.placement.plan_notes import drain_notes, inventory_notes, pool_notes, resource_notes
 from afflint.placement.rejections import Rejections
 from afflint.placement.restarts import preferred_restarts
 from afflint.placement.scenarios import Scenarios, combinations, stages
@@ -135,6 +135,7 @@ def make_plan(
     rows = tuple([_row(node, key, grown.get(node.name, "")) for node in schedule.before.table.nodes])
     notes = (
         *inventory_notes(inventory, pod_sources, len(preempted)),
+        *drain_notes(inventory, {node for each in losses if each.action == "drain" for node in each.nodes}),
         *_unevaluated_notes(losses),
         *filter(None, [unknown_strategy_note(pod_sources) if asked.drains else ""]),
         *resource_notes(schedule),
