@@ -460,3 +460,24 @@ def test_a_higher_priority_that_does_not_help_is_not_proposed(afflint: Afflint, 
     (project / "a.yaml").write_text(deployment("batch", 1, containers=requesting("1")), encoding="utf-8")
     (project / "b.yaml").write_text(deployment("web", 1, **{"containers": requesting("1"), **spec}), encoding="utf-8")
     assert not [each for each in changes(answer(afflint, "web")) if "PriorityClass" in each]
+
+
+def test_a_pending_pod_of_an_older_revision_is_to_be_deleted(afflint: Afflint, project: Path) -> None:
+    """The StatefulSet requests less memory now, but it creates its pods in order and keeps a Pending one."""
+    manifest = json.loads(deployment("index", 1))
+    manifest |= {"kind": "StatefulSet", "spec": {**manifest["spec"], "serviceName": "index"}}
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "index", "uid": "u", "controller": True}
+    metadata = {"name": "index-0", "namespace": "shop", "uid": "p", "labels": {"app": "index"}, "ownerReferences": [owner]}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": requesting("64")},
+        "status": {"phase": "Pending"},
+    }
+    (project / "nodes.yaml").write_text(TWO_ZONES, encoding="utf-8")
+    (project / "index.json").write_text(json.dumps(manifest), encoding="utf-8")
+    (project / "dump.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod]}), encoding="utf-8")
+    found = answer(afflint, "index", "index.json", "--nodes", "nodes.yaml", "--pods", "dump.json")
+    assert found["running"] == 0
+    assert found["remedies"][0]["changes"] == [{"text": "delete the Pending pod index-0", "changes": "pods"}]

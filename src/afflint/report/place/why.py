@@ -215,7 +215,10 @@ def _plain_reason(reason: Reason) -> dict[str, Any]:
 
 def _plain_remedy(remedy: Remedy) -> dict[str, Any]:
     return {
-        "changes": [{"text": each.text, "changes": "manifest" if each.of_manifest else "nodes"} for each in remedy.changes],
+        "changes": [
+            {"text": each.text, "changes": "manifest" if each.of_manifest else "pods" if each.deleted else "nodes"}
+            for each in remedy.changes
+        ],
         "solves": remedy.solves,
         "orders": {"tried": remedy.orders, "helped": remedy.helped},
         "running": remedy.running,
