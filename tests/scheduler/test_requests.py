@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from afflint.scheduler.requests import read_rated, read_requests
+from afflint.scheduler.requests import read_demands
 
 
 def containers(*requests: dict[str, str]) -> dict[str, Any]:
@@ -24,14 +24,14 @@ def containers(*requests: dict[str, str]) -> dict[str, Any]:
 )
 def test_for_scores_a_container_without_requests_has_those_of_a_small_one(spec: dict[str, Any], rated: tuple[int, int]) -> None:
     """0.1 CPU and 200 MiB: pkg/scheduler/util GetNonzeroRequests."""
-    assert read_rated(spec, {}) == (rated, rated)
+    assert read_demands(spec, {})[1:] == (rated, rated)
 
 
 def pod_level(*containers: dict[str, str], requests: dict[str, str] | None = None, limits: dict[str, str] | None = None) -> dict[str, int]:
     """The requests of a pod with pod-level resources, without the pod itself."""
     resources = {name: amounts for name, amounts in (("requests", requests), ("limits", limits)) if amounts}
     listed = [{"name": f"c{number}", "resources": {"requests": each}} for number, each in enumerate(containers)]
-    found = dict(read_requests({"containers": listed, "resources": resources}, {}))
+    found = dict(read_demands({"containers": listed, "resources": resources}, {}).requests)
     return {resource: amount for resource, amount in found.items() if resource != "pods"}
 
 
@@ -68,7 +68,7 @@ def test_pod_level_resources_count_instead_of_those_of_containers(given: dict[st
 )
 def test_only_running_pods_score_by_pod_level_resources(resources: dict[str, Any], running: tuple[int, int]) -> None:
     """The scorer of NodeResourcesFit looks at the containers of an incoming pod only: getScorer of noderesources."""
-    assert read_rated({**containers({}), "resources": resources}, {}) == (running, (100, 200 << 20))
+    assert read_demands({**containers({}), "resources": resources}, {})[1:] == (running, (100, 200 << 20))
 
 
 def resized(asked: dict[str, str], status: dict[str, Any], **of_pod: Any) -> int:
@@ -79,7 +79,7 @@ def resized(asked: dict[str, str], status: dict[str, Any], **of_pod: Any) -> int
         allocated, _, actual = amounts.partition(",")
         in_use = {"resources": {"requests": {"cpu": actual}}} if actual else {}
         statuses.append({"name": name, "allocatedResources": {"cpu": allocated}, **in_use})
-    return dict(read_requests({"containers": listed}, {"containerStatuses": statuses, **of_pod}))["cpu"]
+    return dict(read_demands({"containers": listed}, {"containerStatuses": statuses, **of_pod}).requests)["cpu"]
 
 
 INFEASIBLE = [{"type": "PodResizePending", "reason": "Infeasible", "status": "True"}]

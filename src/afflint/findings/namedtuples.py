@@ -39,7 +39,7 @@ else:
         result.__qualname__ = f"{name}.__new__"
         return result
 
-    _MOST_COMPILED = 21
+    _MOST_COMPILED = 27
     """Classes with more fields are created once in a run; compiling a constructor would take longer than the slower calls."""
 
     def _general_new(cls, *values, **named):

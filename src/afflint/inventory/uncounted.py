@@ -12,7 +12,7 @@ from afflint.index.cluster_objects import MaintenanceObject
 from afflint.kube.decoding import InventoryError
 from afflint.kube.kinds import NODE_MAINTENANCE
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.requests import CPU, MEMORY, PODS, read_requests
+from afflint.scheduler.requests import CPU, MEMORY, PODS, read_demands
 from afflint.yaml.document import text_at
 
 
@@ -47,7 +47,7 @@ def _requested(pod_source: PodSource) -> list[str]:
     """Return the resources that a pod of the workload requests; none if the requests are malformed."""
     try:
         if not pod_source.kubevirt:
-            return [resource for resource, _ in read_requests(pod_source.pod, {}) if resource != PODS]
+            return [resource for resource, _ in read_demands(pod_source.pod, {}).requests if resource != PODS]
         if not pod_source.has_known_size:
             return [CPU, MEMORY]
         return sorted({CPU, MEMORY, *compute_resources(pod_source.pod.get("domain"))["requests"]})

@@ -24,7 +24,7 @@ from afflint.scheduler.declared_features import NODE_DECLARED_FEATURES, read_fea
 from afflint.scheduler.host_ports import HostPort, read_ports
 from afflint.scheduler.image_locality import read_images
 from afflint.scheduler.profile import DEFAULT_PROFILE, Profile, profile_of
-from afflint.scheduler.requests import Rated, Requests, read_rated, read_requests
+from afflint.scheduler.requests import Rated, Requests, read_demands
 from afflint.yaml.document import maps_at
 
 if TYPE_CHECKING:
@@ -211,8 +211,8 @@ def read_pod(data: object, *, resources: bool = False, comparisons: bool = False
             pod = pod._replace(volumes=read_volumes(namespace, name, string(meta.get("uid"), "metadata.uid"), spec))
         if not resources:
             return pod
-        rated, scored = read_rated(spec, status)
-        return pod._replace(requests=read_requests(spec, status), rated=rated, scored=scored, images=read_images(spec))
+        demands = read_demands(spec, status)
+        return pod._replace(requests=demands.requests, rated=demands.rated, scored=demands.scored, images=read_images(spec))
     except InventoryError as error:
         raise error_in("Pod", f"{namespace}/{name}", error) from None
 

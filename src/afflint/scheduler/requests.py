@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.decoding import fail, mapping, sequence
 from afflint.kube.quantities import parse_quantity
 from afflint.yaml.document import map_at
@@ -32,25 +33,31 @@ Millis = dict[str, int]
 """Amounts by resource in thousandths, the finest unit that the API server keeps, so that sums are exact."""
 
 
-def read_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Requests:
+class Demands(NamedTuple):
+    """What a pod uses of its node.
+
+    ``rated`` is for the scores of other pods while it runs, ``scored`` for its own while it is scheduled: NodeResourcesFit scores an
+    incoming pod without its pod-level resources (``getScorer`` of noderesources).
+    """
+
+    requests: Requests
+    rated: Rated
+    scored: Rated
+
+
+def read_demands(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Demands:
     """Return what a pod uses of its node: one pod, and its requests with its overhead. Raises InventoryError.
 
     ``status`` matters for a running pod that is being resized.
     """
-    total = _total(spec, status)
+    containers = _Containers(spec, status)
+    total = containers.total()
     total[PODS] = 1000
     amounts = {resource: _amount(resource, millis) for resource, millis in total.items() if _is_counted(resource)}
     scalars = sorted(amounts.keys() - set(REPORTED))
-    return tuple([(resource, amounts[resource]) for resource in (*REPORTED, *scalars) if amounts.get(resource)])
-
-
-def read_rated(spec: Mapping[str, Any], status: Mapping[str, Any]) -> tuple[Rated, Rated]:
-    """Return the CPU and memory of a pod for scores: while it runs, and while it is scheduled. Raises InventoryError.
-
-    NodeResourcesFit scores an incoming pod without its pod-level resources (``getScorer`` of noderesources).
-    """
-    running = _rated(_total(spec, status, _DEFAULT_REQUESTS))
-    return running, _rated(_total(spec, status, _DEFAULT_REQUESTS, pod_level=False)) if spec.get("resources") else running
+    requests = tuple([(resource, amounts[resource]) for resource in (*REPORTED, *scalars) if amounts.get(resource)])
+    rated = _rated(containers.total(_DEFAULT_REQUESTS))
+    return Demands(requests, rated, _rated(containers.total(_DEFAULT_REQUESTS, pod_level=False)) if spec.get("resources") else rated)
 
 
 def _rated(total: Millis) -> Rated:
@@ -60,17 +67,6 @@ def _rated(total: Millis) -> Rated:
 # 0.1 CPU and 200 MiB, in thousandths (DefaultMilliCPURequest, DefaultMemoryRequest).
 _DEFAULT_REQUESTS: Millis = {CPU: 100, MEMORY: 200 * 2**20 * 1000}
 _NO_REQUESTS: Millis = {}
-
-
-def _total(
-    spec: Mapping[str, Any], status: Mapping[str, Any], unstated: Mapping[str, int] = _NO_REQUESTS, *, pod_level: bool = True
-) -> Millis:
-    containers = _Containers(spec, status, unstated)
-    total = containers.total()
-    if pod_level and spec.get("resources"):
-        total.update(containers.pod_level())
-    _add(total, _list(spec.get("overhead"), "spec.overhead"))
-    return total
 
 
 def read_allocatable(status: Mapping[str, Any]) -> dict[str, int] | None:
@@ -119,10 +115,9 @@ class _Containers:
     containerActuatedRequests of k8s.io/component-helpers/resource, as of 1.37; before, the maximum was that of each container).
     """
 
-    def __init__(self, spec: Mapping[str, Any], status: Mapping[str, Any], unstated: Mapping[str, int]) -> None:
+    def __init__(self, spec: Mapping[str, Any], status: Mapping[str, Any]) -> None:
         self._spec = spec
         self._status = status
-        self._unstated = unstated
         self._requested = {
             field: [
                 (container, _with_limits(container.get("resources"), f"{where}.resources")) for container, where in _containers(spec, field)
@@ -147,20 +142,27 @@ class _Containers:
             for condition in _maps(status.get("conditions"), "status.conditions")
         )
 
-    def total(self) -> Millis:
-        """Return the requests of all containers."""
-        requested = self._sum(self._unstated, lambda _, requests: requests)
+    def total(self, unstated: Mapping[str, int] = _NO_REQUESTS, *, pod_level: bool = True) -> Millis:
+        """Return the requests of the pod; ``unstated`` are those of a container without any."""
+        total = self._of_containers(unstated)
+        if pod_level and self._spec.get("resources"):
+            total.update(self._of_pod())
+        _add(total, _list(self._spec.get("overhead"), "spec.overhead"))
+        return total
+
+    def _of_containers(self, unstated: Mapping[str, int]) -> Millis:
+        requested = self._sum(unstated, _as_requested)
         if not (self._resized or self._infeasible):
             return requested
         total: Millis = {} if self._infeasible else requested
-        allocated, actual = (_of_pod(self._status, field) for field in _ALLOCATED_AND_ACTUAL)
+        allocated, actual = (_in_status(self._status, field) for field in _ALLOCATED_AND_ACTUAL)
         if allocated is None or actual is None:
-            allocated, actual = self._sum(self._unstated, self._allocated), self._sum(self._unstated, self._actual)
+            allocated, actual = self._sum(unstated, self._allocated), self._sum(unstated, self._actual)
         _raise(total, allocated)
         _raise(total, actual)
         return total
 
-    def pod_level(self) -> Millis:
+    def _of_pod(self) -> Millis:
         """Return the requests of the pod as a whole, which replace those of its containers.
 
         Where it sets limits only, the API server adds requests: those of the containers, or the limits (``defaultPodRequests``).
@@ -168,13 +170,13 @@ class _Containers:
         resources = mapping(self._spec.get("resources"), "spec.resources")
         requests, limits = (_list(resources.get(field), f"spec.resources.{field}") for field in ("requests", "limits"))
         if limits:
-            containers = self._sum({}, lambda _, requests: requests)
+            containers = self._sum({}, _as_requested)
             pages = {resource: millis for resource, millis in limits.items() if resource.startswith(HUGE_PAGES)}
             requests = {**limits, **containers, **pages, **requests}
         found: Millis = {} if self._infeasible else {resource: millis for resource, millis in requests.items() if _is_pod_level(resource)}
         overhead = _list(self._spec.get("overhead"), "spec.overhead")
         for field in _ALLOCATED_AND_ACTUAL if requests else ():
-            amounts = _of_pod(self._status, field) or {}
+            amounts = _in_status(self._status, field) or {}
             _raise(found, {resource: millis - overhead.get(resource, 0) for resource, millis in amounts.items() if _is_pod_level(resource)})
         return found
 
@@ -210,10 +212,14 @@ class _Containers:
         return self._allocated(container, requests)
 
 
+def _as_requested(_container: Mapping[str, Any], requests: Millis) -> Millis:
+    return requests
+
+
 _ALLOCATED_AND_ACTUAL = ("allocatedResources", "resources")
 
 
-def _of_pod(status: Mapping[str, Any], field: str) -> Millis | None:
+def _in_status(status: Mapping[str, Any], field: str) -> Millis | None:
     """Return what the status of a pod says of the whole pod: what its node has allocated, or what applies now; None without it."""
     amounts = status.get(field)
     if field == "resources" and amounts is not None:
