@@ -140,6 +140,7 @@ class TestNominations:
         sources = [*more, *sources]
         made = make_plan(cluster([*self.NODES], *pods)._replace(priorities=priorities_of(sources, pods, [])), sources)
         assert not made.preempted or others
+        assert not [each for each in made.notes if "being deleted" in each]
         return {replica.pod: replica.node for each in made.workloads for replica in each.replicas}
 
     def test_it_gets_its_node_and_preempts_no_other_pod(self) -> None:

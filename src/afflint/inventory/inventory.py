@@ -122,7 +122,7 @@ class Inventory(NamedTuple):
             own += [owner for owner in spreading_owners(pod_source.namespace, known, self.pods) if name_of(owner) not in names]
             for owner in filter(None, own):
                 owners[kind_of(owner)].append(owner)
-        mine = {*ours.replaced, *[index for kept in ours.kept.values() for index in kept], *self._making_way()}
+        mine = {*ours.replaced, *[index for kept in ours.kept.values() for index in kept], *ours.making_way}
         return Cluster(
             [*self.nodes, *[node for each in self.classes for node in each.nodes()]],
             [pod for index, pod in enumerate(self.pods) if index not in mine],
@@ -138,14 +138,14 @@ class Inventory(NamedTuple):
             **(self.storage.parameters() if self.storage is not None else {}),
         )
 
-    def _making_way(self) -> list[int]:
+    def _making_way(self) -> frozenset[int]:
         """Return the pods in deletion that Pending pods have preempted on their nominated nodes: they are gone before these run."""
         nominated = {text_at(pod, "status", "nominatedNodeName") for pod in self.pods if not text_at(pod, "spec", "nodeName")} - {""}
-        return [
+        return frozenset(
             index
             for index, pod in enumerate(self.pods if nominated else ())
             if text_at(pod, "spec", "nodeName") in nominated and is_preempted(metadata_of(pod), map_at(pod, "status"))
-        ]
+        )
 
     def running(self, pod_sources: Sequence[PodSource]) -> Running:
         """Return which running pods belong to these workloads, and what happens to them in a plan."""
@@ -154,6 +154,7 @@ class Inventory(NamedTuple):
         # An object that the API server rejects does not change running pods.
         pod_sources = [pod_source for pod_source in pod_sources if not pod_source.refused]
         made = running_pods_of(pod_sources, self.pods)
+        making_way = self._making_way()
         if self.replan:
             return Running({}, tuple([index for each in made.values() for index in each]), 0, {}, 0)
         nodes = {name for node in self.nodes if (name := _name_of(node))}
@@ -167,12 +168,12 @@ class Inventory(NamedTuple):
                 kept[pod_source.key] = [index for index, state in states.items() if state == "running"]
                 held[pod_source.key] = [index for index, state in states.items() if state == "ending"]
                 waiting[pod_source.key] = [index for index, state in states.items() if state == "pending"]
-                ending += len(held[pod_source.key])
+                ending += len(set(held[pod_source.key]).difference(making_way))
                 continue
             pods = [(index, pod) for index in made.get(pod_source.key, ()) if (pod := read_pod(self.pods[index])).rules.node_name in nodes]
             stay = [index for index, pod in pods if not (pod.finished or pod.subject.terminating)]
             ends = [(index, pod) for index, pod in pods if pod.subject.terminating]
-            ending += len([index for index, pod in ends if not pod.finished])
+            ending += len([index for index, pod in ends if not pod.finished and index not in making_way])
             kept[pod_source.key] = stay if pod_source.daemon else stay[: pod_source.replicas]
             if not (pod_source.daemon or pod_source.kubevirt):
                 states = {index: pod_state(self.pods[index], nodes) for index in made.get(pod_source.key, ())}
@@ -181,14 +182,14 @@ class Inventory(NamedTuple):
             if pod_source.daemon or pod_source.pod_replacement.replaced == "gone":
                 # The name of a pod is free only when its object is deleted, even if all its containers have ended.
                 held[pod_source.key] = [index for index, pod in ends if pod_source.pod_replacement.ordinals or not pod.finished]
-        return Running(kept, (), over, held, ending, waiting)
+        return Running(kept, (), over, held, ending, waiting, making_way)
 
 
 class Running(NamedTuple):
     """The running pods of the workloads by index: ``kept`` stay, ``replaced`` are scheduled again, ``over`` is how many are not requested.
 
-    ``held`` are pods in deletion that are not replaced before they are gone; ``ending`` is the number of all pods in deletion. ``waiting``
-    are Pending pods.
+    ``held`` are pods in deletion that are not replaced before they are gone. ``waiting`` are Pending pods, ``making_way`` pods in deletion
+    that these have preempted; ``ending`` is the number of all others in deletion.
     """
 
     kept: Mapping[str, Sequence[int]]
@@ -197,6 +198,7 @@ class Running(NamedTuple):
     held: Mapping[str, Sequence[int]]
     ending: int
     waiting: Mapping[str, Sequence[int]] = {}
+    making_way: Collection[int] = ()
 
 
 def _name_of(node: object) -> str:
