@@ -351,6 +351,12 @@ class TestResources:
         chosen = profile(NodeResourcesFit={"ignoredResources": ["cpu"], "ignoredResourceGroups": ["cpu"]})
         assert verdict([*self.NODES], asking(cpu="5"), chosen, resources=True).feasible == {"n1": False, "n2": False}
 
+    def test_ignored_resources_are_not_among_the_reasons(self) -> None:
+        chosen = profile(NodeResourcesFit={"ignoredResources": ["example.com/gpu"]})
+        cluster = Cluster([*self.NODES], profiles={chosen.name: chosen}, resources=True)
+        wanted = cluster.read(asking(cpu="5", **{"example.com/gpu": "1"}))
+        assert [each.resource for each in cluster.shortages(wanted, "n1")] == ["cpu"]
+
     def test_ignored_resources_are_not_filtered(self) -> None:
         wanted = asking(cpu="1", **{"example.com/gpu": "2", "other.com/nic": "1"})
         assert verdict([*self.NODES], wanted, profile(), resources=True).feasible == {"n1": False, "n2": False}

@@ -7,7 +7,7 @@ from typing import Any
 from volume_sequences import ARGUMENTS, storage_of
 
 from afflint.kube.selectors import Selector, parse_label_selector
-from afflint.scheduler.cluster import WEIGHTS, Cluster, Verdict
+from afflint.scheduler.cluster import WEIGHTS, Cluster
 from afflint.scheduler.configuration import read_profiles
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.preemption import Allowance, Rank, preempt, waits_for_victims
@@ -49,13 +49,21 @@ def without_zeros(scores: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mappi
     return {plugin: by_node for plugin, by_node in scores.items() if any(by_node.values())}
 
 
-def difference(case: Object, verdict: Verdict, weights: Mapping[str, int]) -> list[str]:
+def unresolvable(cluster: Cluster, pod: Object, reason: Mapping[str, str]) -> set[str]:
+    """The nodes that reject the pod for a reason that the removal of other pods does not change."""
+    resolvable = cluster.resolvable_nodes(cluster.read(pod))
+    return set() if resolvable is None else set(reason).difference(resolvable)
+
+
+def difference(case: Object, cluster: Cluster, weights: Mapping[str, int]) -> list[str]:
     """The parts of a verdict that are not as recorded. The recorded scores have their weights."""
     expected = case["answer"]
+    verdict = cluster.evaluate(case["pod"])
     weighted = {plugin: {node: weights[plugin] * score for node, score in each.items()} for plugin, each in verdict.scores.items()}
     parts = {
         "feasible": (verdict.feasible, {} if verdict.error and "PreFilter" in verdict.error else expected.get("feasible", {})),
         "reason": (verdict.reason, expected.get("reason", {})),
+        "unresolvable": (unresolvable(cluster, case["pod"], verdict.reason), set(expected.get("unresolvable", ()))),
         "scores": (without_zeros(weighted), without_zeros(expected.get("scores", {}))),
         "total": (verdict.total, expected.get("total", {})),
         "error": (verdict.error, failure(expected.get("error"))),
@@ -131,7 +139,7 @@ class TestProfiles:
                 wrong.append(case["id"])
                 continue
             weights = WEIGHTS if profile.weights is None else profile.weights
-            wrong += difference(case, cluster_of(case, profiles=profiles).evaluate(case["pod"]), weights)
+            wrong += difference(case, cluster_of(case, profiles=profiles), weights)
         assert wrong == []
         counted("scheduling with a configured profile", evaluated, evaluated)
 
@@ -139,6 +147,6 @@ class TestProfiles:
 class TestResourcesImagesAndFeatures:
     def test_every_pod(self) -> None:
         recorded = cases("fresh4_scheduling.jsonl.gz")
-        wrong = [part for case in recorded for part in difference(case, cluster_of(case).evaluate(case["pod"]), WEIGHTS)]
+        wrong = [part for case in recorded for part in difference(case, cluster_of(case), WEIGHTS)]
         assert wrong == []
         counted("scheduling with images, resizes, pod-level resources, declared features and volumes", len(recorded), len(recorded))

@@ -449,7 +449,7 @@ class Cluster:
         """Return the scheduler's messages for each rejected node, and where the removal of other pods cannot help."""
         from afflint.scheduler.rejection_messages import RejectionMessages
 
-        messages = RejectionMessages(pod, filtered.fit, self.table, self._occupancy, self.directory, self._version)
+        messages = RejectionMessages(as_filtered(pod), filtered.fit, self.table, self._occupancy, self.directory, self._version)
         messages.add(reasons)
         for node, rejection in _volume_rejections(filtered, range(len(self.table.names))):
             messages.texts[node] = list(rejection.messages)
@@ -623,7 +623,7 @@ class Cluster:
 
     def shortages(self, pod: Mapping[str, object] | Pod, node: str) -> list[Shortage]:
         """Return the resources that are too scarce on a node for the pod now; empty if resources do not count."""
-        return node_resources.shortages(self._number(node), self._compiled(pod).requests, self.table, self._occupancy)
+        return node_resources.shortages(self._number(node), as_filtered(self._compiled(pod)).requests, self.table, self._occupancy)
 
     def barred(self, pod: Pod) -> dict[str, set[str | None]]:
         """Return the label values, by topology key, that anti-affinity or host ports exclude for the pod.
