@@ -117,3 +117,40 @@ def test_the_line_of_a_name_is_found_without_nodes(text: str) -> None:
     for number in range(len(document.data["items"])):
         path = ("items", number, "metadata", "name")
         assert document.line_of(path) == document.locate(path).line
+
+
+MANAGED = """\
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    annotations:
+      text: |
+        managedFields:
+        - kept
+    labels:
+      managedFields: kept
+    managedFields:
+    - apiVersion: v1
+      fieldsV1:
+        f:status:
+          k:{"type":"Ready"}:
+            .: {}
+    - manager: kubelet
+    name: web@
+  spec:
+    managedFields:
+    - kept
+"""
+
+
+@pytest.mark.parametrize("indent", ["", "  "], ids=["flush", "indented"])
+def test_the_managed_fields_of_the_items_are_left_out(indent: str) -> None:
+    item = "".join(f"{indent}{line}\n" for line in MANAGED.splitlines())
+    text = listing(3, item)
+    whole = read(text.encode(), 0, 0).data
+    for each in whole["items"]:
+        del each["metadata"]["managedFields"]
+    document = read_list(text.encode(), 0, 0)
+    assert document is not None
+    assert document.data == whole
+    assert document.line_of(("items", 1, "metadata", "name")) == text[: text.index("name: web1")].count("\n") + 1

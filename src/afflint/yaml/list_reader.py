@@ -205,6 +205,7 @@ def _read_yaml(raw_bytes: bytes, index: int, line: int) -> Document | None:
     if type(frame.data) is not dict or frame.data.get("items", "") is not None:
         return None
     items: list[Item] = []
+    managed = _managed_fields(len(header[1]))
     at, position = raw_bytes.count(b"\n", 0, header.end()), header.end()
     for start, stop in zip(starts, [*starts[1:], end], strict=True):
         at += raw_bytes.count(b"\n", position, start)
@@ -215,7 +216,7 @@ def _read_yaml(raw_bytes: bytes, index: int, line: int) -> Document | None:
     keeper = _Keeper(raw_bytes)
     for number, item in enumerate(items):
         part = _item_document(document, item)
-        part.data = plain_blocks(part.raw_bytes)
+        part.data = plain_blocks(managed.sub(rb"\1", part.raw_bytes, 1))
         if part.data is None:
             _compose_item(part)
         if type(part.data) is not list or len(part.data) != 1:
@@ -225,6 +226,16 @@ def _read_yaml(raw_bytes: bytes, index: int, line: int) -> Document | None:
     frame.data["items"] = data
     document.data, document.duplicates = frame.data, tuple(duplicates)
     return document
+
+
+def _managed_fields(column: int) -> re.Pattern[bytes]:
+    """Return a pattern for the `managedFields` of an item whose dash is in a column, behind what it keeps of the metadata.
+
+    They are the larger part of a dump that has them, the line reader cannot read their keys, and nothing depends on them.
+    """
+    line, inside = rb" {%d}" % (column + 2), rb" {%d}" % (column + 4)
+    head = rb"(^%smetadata:\n(?:%s[^\n]*\n)*?)" % (line, inside)
+    return re.compile(head + rb"%smanagedFields:\n(?:%s[- ][^\n]*\n)+" % (inside, inside), re.MULTILINE)
 
 
 class _Keeper:
