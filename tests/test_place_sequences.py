@@ -162,3 +162,56 @@ def test_the_page_has_a_heading_for_what_is_simulated_over_time(afflint: Afflint
 def test_a_node_with_pods_of_daemon_sets_only(afflint: Afflint, folder: Path) -> None:
     agent = WEB.partition("---")[0].replace("Deployment", "DaemonSet").replace("  replicas: 2\n", "")
     assert "survives  only pods of DaemonSets run there" in placed(afflint, folder, agent, "--lose", "w1")
+
+
+SPREAD_OVER_POOLS = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: spot}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}
+      requirements: [{key: capacity-spread, operator: In, values: ["2", "3", "4", "5"]}]
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: on-demand}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}
+      requirements: [{key: capacity-spread, operator: In, values: ["1"]}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 10
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      topologySpreadConstraints:
+        - maxSkew: 1
+          topologyKey: capacity-spread
+          whenUnsatisfiable: DoNotSchedule
+          labelSelector: {matchLabels: {app: web}}
+      containers: [{name: c, image: "web:1"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("requirement", "nodes"), [("In", ["on-demand-1"]), ("NotIn", [])], ids=["its pods may run there", "its pods may not run there"]
+)
+def test_karpenter_creates_a_node_for_each_domain_of_its_pools(
+    afflint: Afflint, tmp_path: Path, requirement: str, nodes: list[str]
+) -> None:
+    """The first pool could take all pods, but Karpenter spreads them over the domains of all pools."""
+    affinity = f"[{{matchExpressions: [{{key: capacity-spread, operator: {requirement}, values: ['1', '2']}}]}}]"
+    required = f"affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: {affinity}}}}}}}"
+    text = SPREAD_OVER_POOLS.replace("      topologySpread", f"      {required}\n      topologySpread")
+    (tmp_path / "all.yaml").write_text(text, encoding="utf-8")
+    plan = json.loads(afflint("place", str(tmp_path), "--format", "json", "--exit-zero").out)
+    assert [each["name"] for each in plan["nodes"] if each["name"].startswith("on-demand")] == nodes
+    assert all(each["node"] for workload in plan["workloads"] for each in workload["replicas"])

@@ -120,7 +120,9 @@ def near_miss(taint: Taint, tolerations: Sequence[Toleration], unused: Iterable[
     Of ``unused`` tolerations, see there, one of the same key is near enough: it has another value or effect.
     """
     typo = next((each for each in tolerations if is_misspelt(each, taint)), None)
-    return typo or next((each for each in unused if each.key == taint.key and not condition_end(taint.key)), None)
+    if typo is not None or condition_end(taint.key):
+        return typo
+    return next((each for each in unused if each.key == taint.key and each.operator not in COMPARISONS), None)
 
 
 def is_misspelt(toleration: Toleration, taint: Taint) -> bool:

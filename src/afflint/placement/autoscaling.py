@@ -120,6 +120,21 @@ class _PoolScaling:
         step = self.steps[asked] = min(2 * self.steps.get(asked, 0) or first, most)
         for _ in range(min(step, sum(len(placed.pending) for placed in several), self._room(number))):
             self._make(number, pods[0])
+        if _is_of_karpenter(self.classes[number]):
+            self._make_domains(pods)
+
+    def _make_domains(self, pods: Sequence[Pod]) -> None:
+        """Create the first node for each domain of the hard spread constraints of pods in the other NodePools that may take them.
+
+        Karpenter knows the domains of all of its pools before they have nodes (`NewTopology`, pkg/controllers/provisioning/scheduling).
+        """
+        for pod in pods:
+            for number, each in enumerate(self.classes):
+                known = each.known
+                varieties = [each.variety(spread.key) for spread in pod.hard_spread if known is not None and known.values(spread.key)]
+                if varieties and not self.made_in[number] and _is_of_karpenter(each) and each.may_take(pod.rules):
+                    for _ in range(min(max(varieties), self._room(number))):
+                        self._make(number, pod)
 
     def _room(self, number: int) -> int:
         most = self.classes[number].count
@@ -165,6 +180,10 @@ class _PoolScaling:
 _UNBOUNDED = 1 << 30
 _ALONE = 16
 """How many nodes at once are created at most for pods that may share a node."""
+
+
+def _is_of_karpenter(pool: NodeClass) -> bool:
+    return pool.known is not None and pool.known.pool.ref.kind in ("NodePool", "Provisioner")
 
 
 def _driver_zones(nodes: Sequence[Node]) -> tuple[str, ...]:
