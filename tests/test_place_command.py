@@ -349,7 +349,7 @@ def test_a_drain_that_does_not_end_is_reported_with_the_arithmetic_of_its_budget
     done = place("web.yaml", "--nodes", "nodes.yaml", "--drain", "w1", web=WEB + BUDGET)
     assert done.code == 1
     assert done.out.split("\n\n")[-2].splitlines() == [
-        "1 drain (kubectl drain)",
+        "1 drain (kubectl drain; blocked: never completes, refused: fails at once)",
         "  node w1  blocked  web-0 of shop/web is not evicted: PodDisruptionBudget web (minAvailable 2)",
         "                    requires 2 of 2 pods to be healthy, and 2 are",
     ]

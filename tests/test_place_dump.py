@@ -433,10 +433,14 @@ def test_pods_of_another_scheduler_are_not_evaluated_beside_priorities(place: Pl
     assert "batch-1-a" in done.out
 
 
+def counts(out: str) -> list[str]:
+    """The sums at the end of a report, without the notes that follow."""
+    return [line for line in out.split("\n\n")[-1].splitlines() if not line.startswith(("note: ", " "))]
+
+
 def test_the_sums_of_a_selection_do_not_speak_for_other_workloads(place: Place) -> None:
     """The drain of w1 is blocked by db-0, that of w3 is refused because of the pod tool, and the VM erp is migrated from w2."""
-    last = place("--nodes", "-", "--drain", "each:node", "--only", "erp", piped=EVERYTHING).out.splitlines()[-3:]
-    assert last == [
+    assert counts(place("--nodes", "-", "--drain", "each:node", "--only", "erp", piped=EVERYTHING).out) == [
         "1 of 1 replica of 1 workload (--only erp) scheduled on 3 nodes. 3 other workloads are left out.",
         "3 drains: 3 are survived by every selected workload.",
         "Because of other workloads, 1 of these drains never completes and 1 is refused.",
@@ -445,7 +449,7 @@ def test_the_sums_of_a_selection_do_not_speak_for_other_workloads(place: Place) 
 
 def test_a_drain_that_is_shown_as_blocked_is_not_counted_twice(place: Place) -> None:
     out = place("--nodes", "-", "--drain", "each:node", "--only", "web", piped=EVERYTHING).out
-    assert out.splitlines()[-2:] == [
+    assert counts(out)[1:] == [
         "3 drains: 1 is blocked, 2 are survived by every selected workload.",
         "Because of other workloads, 1 of these drains is refused.",
     ]
@@ -453,7 +457,7 @@ def test_a_drain_that_is_shown_as_blocked_is_not_counted_twice(place: Place) -> 
 
 def test_the_sums_of_a_selection_name_the_harm_of_others(place: Place) -> None:
     out = place("--nodes", "-", "--lose", "each:node", "--only", "erp", piped=EVERYTHING).out
-    assert out.splitlines()[-2:] == [
+    assert counts(out)[1:] == [
         "3 failures: 1 takes a selected workload down, 2 are survived by every selected workload.",
         "2 of these failures take other workloads down.",
     ]

@@ -98,7 +98,7 @@ def test_a_failure_during_maintenance_is_worse_than_each_of_the_two() -> None:
     assert (loss.result, [each.pod for each in loss.blocked]) == ("blocked", ["web-0"])
     assert (
         loss.blocked[0].why
-        == "PodDisruptionBudget web (minAvailable 1) requires 1 of 2 pods to be healthy, and 1 is, until the evicted pods are scheduled"
+        == "PodDisruptionBudget web (minAvailable 1) requires 1 of 2 pods to be healthy, and 1 is, until the evicted pods are ready again"
     )
 
 

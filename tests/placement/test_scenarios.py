@@ -220,7 +220,7 @@ def test_a_drain_waits_for_ever_for_the_place_of_a_replica() -> None:
     assert [(each.pod, each.why) for each in loss.blocked] == [
         (
             "web-1",
-            "PodDisruptionBudget web (minAvailable 1) requires 1 of 2 pods to be healthy, and 1 is, until the evicted pods are scheduled",
+            "PodDisruptionBudget web (minAvailable 1) requires 1 of 2 pods to be healthy, and 1 is, until the evicted pods are ready again",
         )
     ]
 

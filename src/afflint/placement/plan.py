@@ -240,6 +240,42 @@ class Blocked(NamedTuple):
     refused: bool = False
 
 
+class ExhaustedBudget(NamedTuple):
+    """A PodDisruptionBudget (``shop/web``) that allows no eviction of its ``pods`` now, and ``why``."""
+
+    name: str
+    why: str
+    pods: tuple[str, ...]
+
+
+class Concentration(NamedTuple):
+    """The ``replicas`` of an application, or of the workload with the key ``name``, that all run in one domain of the node label ``key``.
+
+    ``movable``: one of them could run in another domain now.
+    """
+
+    name: str
+    workloads: tuple[str, ...]
+    replicas: int
+    key: str
+    domain: str
+    movable: bool
+
+
+class PresentState(NamedTuple):
+    """A running cluster before any disruption: how many ``running`` pods the workloads have, and which pods could not leave their nodes.
+
+    Each pod in ``blocked`` is judged by itself, with all others where they run. ``scattered`` are the keys of workloads whose replicas are
+    in several domains, although nothing requires that.
+    """
+
+    running: int
+    blocked: tuple[Blocked, ...]
+    budgets: tuple[ExhaustedBudget, ...]
+    concentrated: tuple[Concentration, ...]
+    scattered: tuple[str, ...]
+
+
 class Application(NamedTuple):
     """Several workloads that are one application: ``selected_by`` names what selects them, ``Service sql`` or ``anti-affinity``."""
 
@@ -551,6 +587,8 @@ class Plan(NamedTuple):
     """The requested rollouts."""
     left_out: LeftOut | None = None
     """What was left out, if the user asked for a part by name."""
+    now: PresentState | None = None
+    """What is at risk before any disruption; None without running pods."""
     also_read: tuple[str, ...] = ()
     """What was read besides the files that the user named."""
 

@@ -40,6 +40,7 @@ from afflint.placement.plan import (
     unevaluated_words,
 )
 from afflint.placement.plan_notes import drain_notes, inventory_notes, pool_notes, resource_notes
+from afflint.placement.present import present_state
 from afflint.placement.rejections import Rejections
 from afflint.placement.restarts import preferred_restarts
 from afflint.placement.scenarios import Scenarios, combinations, stages
@@ -155,6 +156,7 @@ def make_plan(
         upgrades=simulations.upgrades(grouped, key, grown),
         descheduling=simulations.descheduling(),
         rollouts=_rollouts(schedule, inventory, key, roll) if roll else (),
+        now=present_state(simulations.evictions, grouped, key, views.scattered) if inventory.pods else None,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from afflint.placement.cluster_state import ClusterState
 from afflint.placement.evictions import migration_target, own_separation
 from afflint.placement.plan import Blocked
-from afflint.placement.schedule import schedule_pods
+from afflint.placement.schedule import Attempt, schedule_pods
 from afflint.placement.schedule_index import terminating
 from afflint.scheduler.pods import Pod
 
@@ -23,11 +23,7 @@ def evict_or_migrate(state: ClusterState, pod: Pod, node: str, cause: str) -> bo
     eviction = state.evictions.of(pod)
     if eviction.what != "allowed":
         return eviction.what == "migrates" and _migrate(state, pod, node, cause)
-    if state.is_silent(node):
-        state.unready.setdefault(pod.key, "")
-    budgets = _limiting(state, pod)
-    phase = state.unready.get(pod.key)
-    if phase != PENDING and (len(budgets) > 1 or not all(state.allows(each, unready=phase is not None) for each in budgets)):
+    if not _budgets_allow(state, pod, node):
         return False
     remains = state.is_silent(node)
     state.stop(pod, cause)
@@ -73,12 +69,35 @@ def _has_other_instance(state: ClusterState, pod: Pod, cluster: str) -> bool:
     )
 
 
+def can_leave(state: ClusterState, pod: Pod, node: str) -> bool:
+    """Return whether a pod can be evicted or live-migrated now. Nothing changes."""
+    eviction = state.evictions.of(pod)
+    if eviction.what == "allowed":
+        return _budgets_allow(state, pod, node)
+    return eviction.what == "migrates" and bool(
+        state.cluster.feasible_nodes(target := migration_target(pod, state.cluster, node)) or _attempt(state, pod, target).nodes
+    )
+
+
+def _budgets_allow(state: ClusterState, pod: Pod, node: str) -> bool:
+    if state.is_silent(node):
+        state.unready.setdefault(pod.key, "")
+    budgets = _limiting(state, pod)
+    phase = state.unready.get(pod.key)
+    return phase == PENDING or (len(budgets) < 2 and all(state.allows(each, unready=phase is not None) for each in budgets))
+
+
+def _attempt(state: ClusterState, pod: Pod, target: Pod) -> Attempt:
+    """Try to schedule the target pod of a live migration."""
+    owner = state.schedule_index.owners.get(pod.key)
+    more = {target.key: owner.pod_source} if owner is not None else {}
+    recreated = {*state.recreated, *state.victims}
+    return schedule_pods(state.cluster, [target], state.schedule_index.schedule.preemption(recreated, state.behind, more))
+
+
 def _migrate(state: ClusterState, pod: Pod, node: str, cause: str) -> bool:
     wanted = migration_target(pod, state.cluster, node)
-    owner = state.schedule_index.owners.get(pod.key)
-    more = {wanted.key: owner.pod_source} if owner is not None else {}
-    recreated = {*state.recreated, *state.victims}
-    attempt = schedule_pods(state.cluster, [wanted], state.schedule_index.schedule.preemption(recreated, state.behind, more))
+    attempt = _attempt(state, pod, wanted)
     target = attempt.nodes.get(wanted.key)
     if target is None:
         return False
@@ -110,5 +129,5 @@ def why_blocked(state: ClusterState, pod: Pod, node: str) -> Blocked:
         return blocked(state, pod, node, TWO_BUDGETS + ", ".join(each.budget.name for each in budgets), refused=True)
     why = budgets[0].arithmetic(state.healthy(numbers[0]))
     if budgets[0].allowed() > 0:
-        why += ", until the evicted pods are scheduled"
+        why += ", until the evicted pods are ready again"
     return blocked(state, pod, node, why)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 
 from afflint.findings.errors import UnknownNameError
 from afflint.findings.phrases import nearest
-from afflint.placement.plan import DescheduleEffect, DisruptionEffect, LeftOut, Plan, UpgradeEffect
+from afflint.placement.plan import DescheduleEffect, DisruptionEffect, LeftOut, Plan, PresentState, UpgradeEffect
 
 
 def selected(plan: Plan, names: Sequence[str]) -> Plan:
@@ -50,6 +51,7 @@ def selected(plan: Plan, names: Sequence[str]) -> Plan:
         applications=tuple([each for each in plan.applications if not keys.isdisjoint(each.workloads)]),
         upgrades=tuple([_of_upgrade(each, keys | _names(plan, keys)) for each in plan.upgrades]),
         descheduling=tuple([_of_descheduler(each, keys) for each in plan.descheduling]),
+        now=plan.now and _of_now(plan.now, keys),
         left_out=_left_out(plan, names, keys, zip(losses, shown, strict=True)),
     )
 
@@ -72,6 +74,18 @@ def _left_out(
 def _names(plan: Plan, keys: Collection[str]) -> set[str]:
     """Return the names of the applications of some workloads."""
     return {each.name for each in plan.applications if any(key in keys for key in each.workloads)}
+
+
+def _of_now(now: PresentState, keys: AbstractSet[str]) -> PresentState:
+    """Return what is at risk of some workloads now. A budget stays if it decides about one of their pods that cannot leave."""
+    blocked = tuple([each for each in now.blocked if each.workload in keys])
+    pods = {each.pod for each in blocked}
+    return now._replace(
+        blocked=blocked,
+        budgets=tuple([each for each in now.budgets if not pods.isdisjoint(each.pods)]),
+        concentrated=tuple([each for each in now.concentrated if not keys.isdisjoint(each.workloads)]),
+        scattered=tuple([each for each in now.scattered if each in keys]),
+    )
 
 
 def _of_upgrade(upgrade: UpgradeEffect, keys: Collection[str]) -> UpgradeEffect:

@@ -62,6 +62,8 @@ class WorkloadPlans:
         disrupted: bool,
     ) -> None:
         """``violating`` are the running pods whose rules no longer allow their nodes: workload key and name; ``key`` groups nodes."""
+        self.scattered: list[str] = []
+        """The workloads that run in several topology domains although nothing requires that, once the plans are known."""
         self._key = key
         self._disrupted = disrupted
         self._waits = any(placed.pending for placed in schedule.workloads)
@@ -157,6 +159,7 @@ class WorkloadPlans:
     def _unrequired_spread(self, placed: PlacedWorkload) -> list[str]:
         """Return a note if nothing requires the topology domains of the replicas to differ, as far as volumes are known."""
         note = "" if self._has_unknown_volumes(placed.pod_source) else unrequired_spread(placed, self._cluster, self._key)
+        self.scattered += [placed.pod_source.key] * bool(note)
         return [note] if note else []
 
     def _unknown_priority(self, placed: PlacedWorkload) -> Iterator[str]:

@@ -71,7 +71,7 @@ def similar_harms(losses: Iterable[DisruptionEffect], view: PlaceView) -> list[l
 
 def _harms(loss: DisruptionEffect, view: PlaceView) -> Iterator[Harm]:
     node = loss.what.removeprefix("node ")
-    where = visible(view.nodes.get(node) or view.titles[loss.what])
+    where = visible(view.nodes.get(node) or view.titles.get(loss.what, loss.what))
     for pod in loss.blocked:
         name = view.name(pod.workload) if pod.workload else ""
         of = f" of {name}" if name else ""

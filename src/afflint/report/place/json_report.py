@@ -23,6 +23,8 @@ from afflint.report.place.view import worst
 from afflint.report.place.words import tally
 
 _NO_NODES: tuple[tuple[str, ...], ...] = ((),)
+_OBJECTS = ("blocked", "budgets", "concentrated")
+"""The fields of the present state whose items are objects."""
 _WORKLOAD = ("key", "kind", "namespace", "name", "file", "line", "error", "notes", "volumes")
 
 
@@ -38,6 +40,10 @@ def render(plan: Plan) -> Iterator[str]:
         "violations": _lines(plan.violations),
         "restarts": _lines(plan.restarts),
         "preempted": _lines(plan.preempted),
+    }
+    if plan.now is not None:
+        document["now"] = {field: _plain(value) if field in _OBJECTS else value for field, value in plan.now._asdict().items()}
+    document |= {
         "losses": ("".join(_object(_loss(loss), 4)) for loss in plan.losses),
     }
     if plan.upgrades:

@@ -5,8 +5,9 @@ No box drawing characters, and colours only repeat what the words say.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from afflint.findings.namedtuples import NamedTuple
@@ -24,7 +25,8 @@ from afflint.placement.plan import (
 )
 from afflint.report.phrases import Paint, columns, painter
 from afflint.report.place import words
-from afflint.report.place.harms import GLUE, LISTED, because, harm_words, moves_words, similar_harms
+from afflint.report.place.harms import GLUE, LISTED, Harm, because, harm_words, moves_words, similar_harms
+from afflint.report.place.risks import headline, risks, stopping, stopping_words
 from afflint.report.place.sequences import ROLLOUT_NOTE, rollout_rows, rollout_tally, sequences
 from afflint.report.place.view import (
     Effect,
@@ -60,6 +62,8 @@ _HARMS_SHOWN = 40
 """How many groups of equal harm are listed."""
 _ALIKE = 12
 """How many equal cases are listed."""
+_WHERE = 4
+"""After how many disruptions each of equal cases is listed."""
 _NARROWEST = 24
 """The last column of a table is never wrapped to less than this."""
 _NARROW = 12
@@ -74,19 +78,26 @@ class Cell(NamedTuple):
 
 
 Row = tuple[Cell, ...]
+_NAME = re.compile(r"[\w.-]*\w")
+"""A name of a node, or a word."""
 
 
 class _Terminal(NamedTuple):
-    """How text is written: with colours or without, ``width`` columns wide where the names allow it."""
+    """How text is written: with colours or without, ``width`` columns wide where the names allow it, with short names of ``nodes``."""
 
     paint: Paint
     width: int
+    nodes: Mapping[str, str]
 
     def heading(self, text: str, note: str = "") -> str:
-        return self.paint("strong", text) + (f" ({note})" if note else "")
+        return self.paint("strong", self.short(text)) + (f" ({note})" if note else "")
 
     def wrapped(self, lead: str, text: str) -> Iterator[str]:
-        return wrapped(lead, visible(text), self.width)
+        return wrapped(lead, self.short(visible(text)), self.width)
+
+    def short(self, text: str) -> str:
+        """Return the text with the short names of nodes."""
+        return _NAME.sub(lambda name: self.nodes.get(name[0], name[0]), text) if self.nodes else text
 
 
 def render(plan: Plan, *, color: bool, width: int, verbose: bool = False, summary: bool = False) -> Iterator[str]:
@@ -94,7 +105,8 @@ def render(plan: Plan, *, color: bool, width: int, verbose: bool = False, summar
 
     With ``verbose``, show the parts of each score and the events of disruptions; with ``summary``, only the notes and the counts.
     """
-    view, terminal = PlaceView(plan, visible), _Terminal(painter(color), width)
+    view = PlaceView(plan, visible)
+    terminal = _Terminal(painter(color), width, {visible(name): visible(short) for name, short in view.nodes.items() if name != short})
     gap = ""
     blocks = [chain(_summary(view, terminal), _not_shown(view))] if summary else _blocks(view, terminal, verbose=verbose)
     for block in chain([plan.also_read] if plan.also_read else [], blocks):
@@ -104,17 +116,51 @@ def render(plan: Plan, *, color: bool, width: int, verbose: bool = False, summar
 
 def _blocks(view: PlaceView, terminal: _Terminal, *, verbose: bool) -> Iterator[Iterable[str]]:
     plan = view.plan
+    is_large = len(plan.workloads) > _WORKLOADS_SHOWN
+    if plan.now is not None:
+        # What an administrator acts on comes first, how the cluster is now follows.
+        yield terminal.wrapped("", headline(view))
+        if is_large and not verbose:
+            yield from (_head(each, terminal) for each in plan.workloads if is_in_trouble(each))
+        yield from _running_pods(view, terminal)
+        yield from _at_risk(view, terminal)
+        yield from _disruptions(view, terminal, verbose=verbose)
     yield _inventory(view, terminal)
     if plan.pools:
         yield _pools(plan, terminal)
     brief = []
     for workload in plan.workloads:
-        if len(plan.workloads) > _WORKLOADS_SHOWN and not is_in_trouble(workload):
+        if is_large and not is_in_trouble(workload):
             brief.append(workload)
-        else:
+        elif verbose or plan.now is None or not is_large:
             yield _workload(workload, view, terminal, verbose=verbose)
     if brief:
-        yield _briefly(brief, len(plan.nodes), terminal)
+        yield _briefly(brief, len(plan.nodes), terminal) if plan.now is None or verbose else _counted(brief)
+    if plan.now is None:
+        yield from _running_pods(view, terminal)
+        yield from _disruptions(view, terminal, verbose=verbose)
+    yield _summary(view, terminal)
+
+
+def _at_risk(view: PlaceView, terminal: _Terminal) -> Iterator[Iterable[str]]:
+    """Yield the applications in one place and the exhausted budgets, then the pods that keep nodes from being drained, by cause."""
+    if found := list(risks(view)):
+        rows: list[Row] = [(Cell(each.title, "strong"), Cell(each.text)) for each in found]
+        yield [terminal.heading("At risk now"), *_table(rows, terminal)]
+    pods, causes = stopping(view)
+    if pods:
+        rows = [
+            (Cell(_node_count(alike), "strong"), _state(alike[0].state), Cell(_alike_words(alike, view))) for alike in causes[:_HARMS_SHOWN]
+        ]
+        yield [terminal.heading(stopping_words(view, pods), words.STOPPED_NOTE), *_table(rows, terminal)]
+
+
+def _node_count(alike: Sequence[Harm]) -> str:
+    nodes = list(dict.fromkeys(harm.where for harm in alike))
+    return f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes"
+
+
+def _running_pods(view: PlaceView, terminal: _Terminal) -> Iterator[Iterable[str]]:
     for pods in view.running_pods():
         rows: list[Row] = [
             (Cell(each.workload, "strong"), Cell(visible(each.pod)), Cell(visible(each.node)), Cell(visible(each.text)))
@@ -123,6 +169,10 @@ def _blocks(view: PlaceView, terminal: _Terminal, *, verbose: bool) -> Iterator[
         if (more := len(pods.rows) - _PODS_SHOWN) > 0:
             rows.append((Cell(f"{more} more"), Cell(""), Cell(""), Cell("")))
         yield [terminal.heading(pods.title, pods.note), *_table(rows, terminal)]
+
+
+def _disruptions(view: PlaceView, terminal: _Terminal, *, verbose: bool) -> Iterator[Iterable[str]]:
+    plan = view.plan
     for losses in by_action(plan.losses).values():
         yield _losses(losses, view, terminal, verbose=verbose)
     if plan.upgrades or plan.descheduling:
@@ -132,7 +182,6 @@ def _blocks(view: PlaceView, terminal: _Terminal, *, verbose: bool) -> Iterator[
             yield [terminal.heading(visible(each.title), each.note), *_table(rows, terminal), *_table([*events], terminal)]
     if plan.rollouts:
         yield _rollouts(view, terminal, verbose=verbose)
-    yield _summary(view, terminal)
 
 
 def _inventory(view: PlaceView, terminal: _Terminal) -> Iterator[str]:
@@ -144,7 +193,7 @@ def _inventory(view: PlaceView, terminal: _Terminal) -> Iterator[str]:
         rows = _inventory_rows(f"{len(view.racks)} domains", [node for rack in view.racks for node in rack.nodes], fold=True)
     else:
         for rack in view.racks:
-            title = visible(words.domain_words(plan.group_by, rack.domain))
+            title = visible(words.domain_words(plan.group_by, rack.domain)) + f" ({len(rack.nodes)})" * view.folds
             rows += _inventory_rows(title, rack.nodes, fold=view.folds)
     yield from _table(rows, terminal)
 
@@ -178,8 +227,7 @@ def _nodes_words(nodes: Sequence[NodeRow]) -> str:
 def _workload(workload: WorkloadPlan, view: PlaceView, terminal: _Terminal, *, verbose: bool) -> Iterator[str]:
     """Describe a workload: how many replicas are scheduled, why the others stay Pending, then a row per node."""
     plan, racks = view.plan, view.racks
-    yield terminal.heading(visible(workload.key), f"{visible(workload.file)}:{workload.line}" if workload.file else "")
-    yield from _verdict(workload, terminal)
+    yield from _head(workload, terminal)
     for note in (*workload.notes, *words.preferences_words(workload, len(plan.nodes), verbose=verbose)):
         yield from terminal.wrapped("note: ", note)
     if not workload.verdicts:
@@ -196,6 +244,11 @@ def _workload(workload: WorkloadPlan, view: PlaceView, terminal: _Terminal, *, v
             rows.append((Cell(title, "strong"), *_group(group, verbose=verbose)))
             title = ""
     yield from _table(rows, terminal, right=(3, 4))
+
+
+def _head(workload: WorkloadPlan, terminal: _Terminal) -> Iterator[str]:
+    yield terminal.heading(visible(workload.key), f"{visible(workload.file)}:{workload.line}" if workload.file else "")
+    yield from _verdict(workload, terminal)
 
 
 def _verdict(workload: WorkloadPlan, terminal: _Terminal) -> Iterator[str]:
@@ -231,9 +284,16 @@ def _group(group: NodeGroup, *, verbose: bool) -> Row:
     return name, Cell("no", "no"), Cell(""), Cell(""), pods, Cell(visible(words.rejection_words(verdict, len(group.nodes))))
 
 
+def _counted(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
+    """Count the workloads that are fine, and those of them with notes."""
+    noted = sum(bool(each.notes) for each in workloads)
+    more = f", {noted} of them with notes" if noted else ""
+    yield f"{pluralize(len(workloads), 'workload')} {'is' if len(workloads) == 1 else 'are'} completely scheduled{more} (-v lists them)."
+
+
 def _briefly(workloads: Sequence[WorkloadPlan], nodes: int, terminal: _Terminal) -> Iterator[str]:
     yield terminal.heading(f"{pluralize(len(workloads), 'workload')} completely scheduled")
-    rows = [_heads("WORKLOAD", "SCHEDULED", "FITS", "ON")]
+    rows = [_heads("WORKLOAD", "SCHEDULED", "FITS NODES", "ON")]
     # What holds for several workloads is said once, below them.
     counts = Counter(note for workload in workloads for note in workload.notes)
     for workload in workloads:
@@ -256,7 +316,7 @@ def _losses(losses: Sequence[DisruptionEffect], view: PlaceView, terminal: _Term
     fold = len(losses) > _LOSSES_SHOWN
     action = losses[0].action
     order = ", worst first" if len(losses) > 1 else ""
-    more = "; --only NODE shows one node" if fold else ""
+    more = f"; {words.STOPPED_NOTE}" * any(loss.blocked for loss in losses) + "; --only NODE shows one node" * fold
     yield terminal.heading(pluralize(len(losses), NOUNS[action]) + order, words.ACTION_NOTES[action] + more)
     rows: list[Row] = []
     if fold:
@@ -309,8 +369,7 @@ def _result_rows(loss: DisruptionEffect, view: PlaceView) -> list[tuple[Cell, Ce
     if len(rows) > _RESULTS_SHOWN:
         rows = []
         for alike in similar_harms([loss._replace(removed=None, unevaluated=())], view)[:_HARMS_SHOWN]:
-            text = alike[0].text + _likewise(harm.name for harm in alike[1:])
-            rows.append((_state(alike[0].state), Cell(text)))
+            rows.append((_state(alike[0].state), Cell(_alike_words(alike, view))))
     return [*rows, *_surviving(loss, view)]
 
 
@@ -325,9 +384,8 @@ def _folded(losses: Sequence[DisruptionEffect], view: PlaceView) -> Iterator[Row
         return Cell(pluralize(number, NOUNS[losses[0].action]) if number > 1 else visible(view.titles[what]), "strong")
 
     for alike in similar_harms(losses, view)[:_HARMS_SHOWN]:
-        first, rest = alike[0], alike[1:]
-        text = first.text + _likewise(f"{harm.name}{GLUE}({harm.where})" for harm in rest)
-        yield title(first.what, len({harm.where for harm in alike})), _state(first.state), Cell(text)
+        where = list(dict.fromkeys(harm.where for harm in alike))
+        yield title(alike[0].what, len(where)), _state(alike[0].state), Cell(_alike_words(alike, view))
     preempted = [(loss, each) for loss in losses for each in loss.preempted]
     if preempted:
         loss, pod = preempted[0]
@@ -342,6 +400,22 @@ def _folded(losses: Sequence[DisruptionEffect], view: PlaceView) -> Iterator[Row
             notes.setdefault(note, []).append(view.titles[loss.what])
     for note, titles in notes.items():
         yield Cell(visible(list_some(titles, 3)), "strong"), Cell(""), Cell(visible(note))
+
+
+def _alike_words(alike: Sequence[Harm], view: PlaceView) -> str:
+    """Name what is harmed for one reason, each with where if that differs, and describe the first in full."""
+    where: dict[str, list[str]] = {}
+    for harm in alike:
+        where.setdefault(harm.name, []).append(harm.where)
+    if len(alike) == 1:
+        return alike[0].text
+    differ = len({harm.where for harm in alike}) > 1
+    names = [f"{name}{GLUE}({list_some(nodes, _WHERE)})" if differ else name for name, nodes in where.items()]
+    if alike[0].state in ("blocked", "refused"):
+        count = f"{len(alike)} pods are not evicted: "
+    else:
+        count = f"{pluralize(len(names), 'application' if view.plan.applications else 'workload')}: " if len(names) > 1 else ""
+    return f"{count}{list_some(names, _ALIKE)}; for example, {alike[0].text}"
 
 
 def _likewise(names: Iterable[str]) -> str:
@@ -470,13 +544,14 @@ def _survival_words(moved: Sequence[Effect], loss: DisruptionEffect, view: Place
 
 def _survived(losses: Sequence[DisruptionEffect], view: PlaceView, *, others: bool) -> Row:
     moves = sum(move.target is not None for loss in losses for move in loss.moves)
-    names = list_some([visible(view.titles[loss.what]) for loss in losses], LISTED)
+    text = list_some([visible(view.titles[loss.what]) for loss in losses], LISTED)
     tied = len({key for loss in losses for key in loss.volumes})
-    text = f"{names}; {pluralize(moves, 'replica')} {'moves' if moves == 1 else 'move'} in total"
+    if moves:
+        text += f"; {pluralize(moves, 'replica')} {'moves' if moves == 1 else 'move'}{' in total' * (len(losses) > 1)}"
     if tied:
         text += f"; the volumes of {pluralize(tied, 'workload')} are not considered"
-    which = "others" if others else f"{NOUNS[losses[0].action]}s"
-    return Cell(f"{len(losses)} {which}", "strong"), _state("survives"), Cell(text)
+    which = pluralize(len(losses), "other" if others else NOUNS[losses[0].action])
+    return Cell(which, "strong"), _state("survives"), Cell(text)
 
 
 # The end.
@@ -486,8 +561,12 @@ def _summary(view: PlaceView, terminal: _Terminal) -> Iterator[str]:
     plan = view.plan
     replicas = [replica for workload in plan.workloads for replica in workload.replicas]
     scheduled = sum(replica.node is not None for replica in replicas)
-    for note in plan.notes:
-        yield from terminal.wrapped("note: ", note)
+    notes = [line for note in plan.notes for line in terminal.wrapped("note: ", note)]
+    if terminal.nodes:
+        name, short = next(iter(terminal.nodes.items()))
+        notes += wrapped("note: ", f"node names are shortened: {short} is {name}", terminal.width)
+    if plan.now is None:
+        yield from notes
     count = f"{scheduled} of {pluralize(len(replicas), 'replica')}"
     names = f" (--only {visible(' '.join(plan.left_out.names))})" if plan.left_out is not None else ""
     where = f"of {pluralize(len(plan.workloads), 'workload')}{names} scheduled on {pluralize(len(plan.nodes), 'node')}."
@@ -506,6 +585,8 @@ def _summary(view: PlaceView, terminal: _Terminal) -> Iterator[str]:
         for each in sequences(view):
             style = "survives" if each.result == "completes" else each.state
             yield f"{visible(each.name)} {terminal.paint(style, each.result)}."
+    if plan.now is not None:
+        yield from notes
 
 
 def _not_shown(view: PlaceView) -> Iterator[str]:
@@ -536,6 +617,7 @@ def _table(rows: Sequence[Row], terminal: _Terminal, *, right: Sequence[int] = (
     """
     if not rows:
         return
+    rows = [tuple([cell._replace(text=terminal.short(cell.text)) for cell in row]) for row in rows]
     sizes = [max(columns(cell.text) for cell in column) for column in zip(*rows, strict=True)]
     taken = 2 + sum(size + 2 for size in sizes[:-1] if size)
     missing = min(_NARROWEST, sizes[-1]) - (terminal.width - taken)

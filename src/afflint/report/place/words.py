@@ -27,8 +27,8 @@ from afflint.placement.plan import (
 OUTCOMES: tuple[Outcome, ...] = ("dead", "degraded", "interrupted", "survives")
 """Worst first."""
 
-STATES = (*OUTCOMES[:2], "blocked", "refused", "interrupted", "unjudged")
-"""What a disruption may do to a workload, the worst first: an outcome, or that a pod is not evicted."""
+STATES = ("blocked", "refused", *OUTCOMES[:3], "unjudged")
+"""What a disruption may do to a workload: that a pod is not evicted, which stops a drain, or an outcome, the worst first."""
 
 Verdict = Outcome | Literal["unjudged"]
 """The result of a disruption: the worst outcome of an application, or ``unjudged`` if some pods were not evaluated."""
@@ -46,6 +46,8 @@ ACTION_NOTES: dict[Action, str] = {
     "together": "failures first, then drains, then removals",
 }
 """What each action means."""
+STOPPED_NOTE = "blocked: never completes, refused: fails at once"
+"""What the results of drains mean that do not complete."""
 
 VERDICT_WORDS: dict[str, str] = {
     "dead": "down",
