@@ -12,7 +12,7 @@ from afflint.controllers.pod_source import PodSource
 from afflint.findings.errors import UserError
 from afflint.placement.plan import Plan, UpgradeEffect
 from afflint.placement.planner import DisruptionRequest, make_plan
-from afflint.placement.upgrade_pools import UpgradeRequest
+from afflint.placement.upgrade_pools import UpgradeRequest, unavailable_nodes
 from afflint.report.place import json_report, page, table
 from checkout import ROOT
 from cluster_objects import HOST, ZONE, Object, app, budget, node, pod, spread, zoned
@@ -91,9 +91,9 @@ def test_an_upgrade_stops_where_a_budget_allows_no_eviction() -> None:
     assert [(each.pod, each.node) for each in pool.blocked] == [("web-0", "n1")]
     assert lines(plan)[:3] == [
         "Upgrade of each: all nodes, 3 nodes (nodes are drained in order, and take pods again)",
-        "stops    at n1; 0 of 3 nodes are upgraded, one at a time",
+        "stops       at n1; 0 of 3 nodes are upgraded, one at a time",
         (
-            "blocked  web-0 of default/web is not evicted from n1: PodDisruptionBudget web (minAvailable 2) requires 2 of 2 pods to be "
+            "blocked     web-0 of default/web is not evicted from n1: PodDisruptionBudget web (minAvailable 2) requires 2 of 2 pods to be "
             "healthy, and 2 are"
         ),
     ]
@@ -156,14 +156,67 @@ def test_a_second_node_goes_on_while_the_first_is_stuck() -> None:
     ("spec", "held"),
     [
         ({"paused": True}, "it is paused"),
-        ({}, "1 node is cordoned or not ready already, and only 1 may be: w2"),
-        ({"maxUnavailable": 2}, ""),
+        ({}, "1 node is cordoned already, and only 1 may be unavailable: w2"),
+        ({"maxUnavailable": 2}, "1 node is cordoned, and is upgraded only after that: w2"),
     ],
 )
 def test_a_machine_config_pool_may_not_start(spec: dict[str, Any], held: str) -> None:
     nodes = [*workers(w1="a"), node("w2", {HOST: "w2", **WORKER}, cordoned=True), *workers(w3="b")]
     (pool,) = upgraded(nodes, [pod_source("web")], config_pools=[config_pool(**spec)]).pools
-    assert (pool.held, pool.completes) == (held, not held)
+    assert (pool.held, pool.completes) == (held, False)
+    assert pool.upgraded == (("w1", "w3") if "maxUnavailable" in spec else ())
+
+
+@pytest.mark.parametrize(
+    ("condition", "annotations", "why"),
+    [
+        ({"type": "Ready", "status": "Unknown"}, {}, "not ready"),
+        ({"type": "DiskPressure", "status": "True"}, {}, "under disk pressure"),
+        ({"type": "NetworkUnavailable", "status": "True"}, {}, "without network"),
+        ({"type": "MemoryPressure", "status": "True"}, {}, ""),
+        ({}, {"currentConfig": "r-1", "desiredConfig": "r-2", "state": "Working"}, "being updated"),
+        ({}, {"currentConfig": "r-1", "desiredConfig": "r-1", "state": "Working"}, "being updated"),
+        ({}, {"currentConfig": "r-1", "desiredConfig": "r-2", "state": "Degraded"}, ""),
+        ({}, {"currentConfig": "r-1", "desiredConfig": "r-1", "state": "Done"}, ""),
+        ({}, {"currentConfig": "r-1", "state": "Done"}, ""),
+    ],
+)
+def test_nodes_are_unavailable_as_the_machine_config_operator_counts_them(
+    condition: dict[str, str], annotations: dict[str, str], why: str
+) -> None:
+    data = node("w1")
+    data["status"] = {"conditions": [condition]} if condition else {}
+    data["metadata"]["annotations"] = {f"machineconfiguration.openshift.io/{key}": value for key, value in annotations.items()}
+    assert unavailable_nodes([data]) == ({"w1": why} if why else {})
+
+
+def test_after_the_first_obstacle_the_others_are_listed_by_cause() -> None:
+    """Two VMs that cannot migrate, and a budget that allows nothing, on three of four nodes; the upgrade stops at the first of them."""
+    fixed = {**LIVE, "domain": {"devices": {"interfaces": [{"name": "default", "bridge": {}}]}}}
+    machines = [pod_source(name, "VirtualMachine", pod={**fixed, "nodeSelector": {HOST: on}}) for name, on in (("a", "n1"), ("b", "n3"))]
+    web = pod_source("web", nodeSelector={HOST: "n4"})
+    plan = planned(zoned(n1="", n2="", n3="", n4=""), [*machines, web], budget(minAvailable=1))
+    (pool,) = plan.upgrades[0].pools
+    assert (pool.upgraded, [each.node for each in pool.blocked]) == ((), ["n1"])
+    assert [(each.pod, each.node) for each in pool.further] == [("virt-launcher-b", "n3"), ("web-0", "n4")]
+    assert pool.free == ("n2",)
+    # What the upgrade does is counted until it stops.
+    assert plan.upgrades[0].replicas == ()
+    shown = [line.partition(": ")[0] for line in lines(plan)]
+    assert shown[1:7] == [
+        "stops       at n1; 0 of 4 nodes are upgraded, one at a time",
+        "blocked     virt-launcher-a of default/a is not evicted from n1",
+        "after that  2 more pods on 2 nodes would stop it (each pod that stops it counts as taken away until its node is upgraded)",
+        "node n3     virt-launcher-b of default/b is not evicted from n3",
+        "node n4     web-0 of default/web is not evicted from n4",
+        "free        no pod stops it on 1 node",
+    ]
+
+
+def test_a_pool_that_never_starts_says_what_would_stop_it() -> None:
+    web = pod_source("web", nodeSelector={HOST: "w2"})
+    (pool,) = upgraded(workers(w1="a", w2="a"), [web], budget(minAvailable=1), config_pools=[config_pool(paused=True)]).pools
+    assert (pool.held, pool.blocked, [each.node for each in pool.further]) == ("it is paused", (), ["w2"])
 
 
 def test_a_node_of_a_custom_pool_is_not_a_worker() -> None:

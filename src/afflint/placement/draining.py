@@ -87,6 +87,15 @@ class Drain:
             self._lingering[pod.key] = pod, node
         return is_gone
 
+    def take_away(self, nodes: Sequence[str]) -> list[tuple[Pod, str]]:
+        """Remove the pods that remain on nodes, as a user does; return them with their nodes. Those in deletion are gone."""
+        state = self._state
+        found = [(pod, node) for node in nodes for pod in state.cluster.evicted((node,)) if not state.schedule_index.is_tied(pod)]
+        for pod in (*[pod for pod, _ in found], *state.cluster.ending(nodes)):
+            state.cluster.unbind(pod)
+        self._lingering = {key: each for key, each in self._lingering.items() if each[1] not in nodes}
+        return found
+
     def _wait_for_the_deleted(self, node: str) -> None:
         """Remove the pods that are being deleted on a node, which needs no eviction, and create the pods that waited for that."""
         state = self._state

@@ -7,7 +7,7 @@ drift of Karpenter. All of them evict pods without a controller, too. Here they 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME
@@ -17,18 +17,21 @@ from afflint.placement.draining import Drain
 from afflint.placement.effects import effect
 from afflint.placement.evictions import Evictions
 from afflint.placement.plan import Application, Blocked, DomainChange, Outage, PoolUpgrade, ReplicaMove, UpgradedReplica, UpgradeEffect
-from afflint.placement.upgrade_pools import UpgradePool, capacity_words, unavailable_before
+from afflint.placement.upgrade_pools import UpgradePool, capacity_words, skipped_words
 from afflint.scheduler.nodes import Node
+from afflint.scheduler.pods import Pod
 
 NEW = "-new"
 """What the name of a new node adds to the name of the node that it replaces."""
 
 
 class NodeUpgrades:
-    """The upgrades that are simulated on one schedule. ``key`` is the node label that the places of replicas are counted by."""
+    """The upgrades that are simulated on one schedule."""
 
-    def __init__(self, evictions: Evictions, applications: Sequence[Application], key: str) -> None:
+    def __init__(self, evictions: Evictions, applications: Sequence[Application], key: str, unavailable: Mapping[str, str]) -> None:
+        """``key`` is the node label that places of replicas are counted by; ``unavailable`` is the result of ``unavailable_nodes``."""
         self._evictions = evictions
+        self._unavailable = unavailable
         self._schedule_index = evictions.schedule_index
         self._applications = applications
         self._key = key
@@ -39,8 +42,9 @@ class NodeUpgrades:
         outages = _Outages(self._applications, state)
         done = []
         for pool in pools:
-            upgrade = _PoolRun(state, pool, outages)
-            done.append(upgrade.run())
+            done.append(_PoolRun(state, pool, outages, self._unavailable).run())
+        if not all(each.completes for each in done):
+            done = list(self._with_further(pools, done))
         nodes = tuple(node for pool in pools for node in pool.nodes)
         found = effect(state, what, nodes, "drain")
         replicas = tuple(_replicas(found.moves, state))
@@ -58,6 +62,15 @@ class NodeUpgrades:
             unjudged=unjudged,
             events=found.events,
         )
+
+    def _with_further(self, pools: Sequence[UpgradePool], done: Sequence[PoolUpgrade]) -> Iterator[PoolUpgrade]:
+        """Add the pods that stop the upgrade later, in a second run that takes each obstacle away while its node is upgraded."""
+        state = ClusterState(self._evictions)
+        outages = _Outages(self._applications, state)
+        for pool, upgrade in zip(pools, done, strict=True):
+            known = {(each.pod, each.node) for each in upgrade.blocked}
+            found = _PoolRun(state, pool, outages, {}, clears=True).run().blocked
+            yield upgrade._replace(further=tuple([each for each in found if (each.pod, each.node) not in known]))
 
     def _domain_changes(self, state: ClusterState, replicas: Iterable[UpgradedReplica]) -> Iterable[DomainChange]:
         """Yield in which domains the replicas of each workload ran before, and run in the end, where that differs."""
@@ -121,14 +134,20 @@ class _Outages:
 class _PoolRun:
     """The upgrade of one pool."""
 
-    def __init__(self, state: ClusterState, pool: UpgradePool, outages: _Outages) -> None:
+    def __init__(
+        self, state: ClusterState, pool: UpgradePool, outages: _Outages, unavailable: Mapping[str, str], *, clears: bool = False
+    ) -> None:
+        """With ``clears``, the pods that keep a node from being drained are blocked, but taken away until their node is upgraded."""
         self._state = state
+        self._clears = clears
+        self._away: list[tuple[Pod, str]] = []
         self._drain = Drain(state, force=True)
         self._pool = pool
         self._outages = outages
         table = state.cluster.table
         self._original = {name: table.nodes[table.numbers[name]] for name in pool.nodes}
-        self._waiting = list(pool.nodes)
+        self._unavailable = {node: unavailable[node] for node in pool.nodes if pool.strategy.counts_cordoned and node in unavailable}
+        self._waiting = [node for node in pool.nodes if node not in self._unavailable]
         self._to_create = list(pool.nodes)
         """The nodes for which no new node exists yet, if the pool replaces its nodes."""
         self._done: list[str] = []
@@ -137,16 +156,14 @@ class _PoolRun:
         """Upgrade the nodes until all are done, or those that are drained all keep a pod."""
         pool, strategy = self._pool, self._pool.strategy
         at_once, surge = strategy.at_once(len(pool.nodes))
-        usable = at_once
-        why = strategy.held
-        if strategy.counts_cordoned and not why:
-            unavailable = unavailable_before(self._state.cluster, pool.nodes)
-            usable -= len(unavailable)
-            why = capacity_words(unavailable, at_once) if usable < 1 else ""
+        usable = at_once - len(self._unavailable)
+        why = "" if self._clears else strategy.held or (capacity_words(self._unavailable, at_once) if usable < 1 else "")
         blocked: list[Blocked] = []
         if not why:
             self._create(surge)
             blocked = self._roll(usable, surge)
+            if self._unavailable and not blocked:
+                why = skipped_words(self._unavailable)
         return PoolUpgrade(
             pool.title, pool.nodes, at_once, surge, strategy.replaces, strategy.declared, tuple(self._done), tuple(blocked), why
         )
@@ -154,19 +171,24 @@ class _PoolRun:
     def _roll(self, at_once: int, surge: int) -> list[Blocked]:
         """Drain at most ``at_once`` nodes at a time; return the pods that keep the rest from being drained."""
         draining: list[str] = []
+        removed: list[Blocked] = []
         while True:
             following = self._waiting[: at_once - len(draining)]
             del self._waiting[: len(following)]
             draining += following
             if not draining:
-                return []
+                return removed
             self._drain.cordon(following)
             stuck = self._drain.empty(draining)
             occupied = {each.node for each in stuck}
             ready = [node for node in draining if node not in occupied]
             self._outages.count(self._pool.title, draining)
-            if not ready:
+            if not ready and not self._clears:
                 return stuck
+            if not ready:
+                removed += stuck
+                self._away += self._drain.take_away(draining)
+                continue
             self._return(ready, surge)
             self._outages.count(self._pool.title, ())
             draining = [node for node in draining if node in occupied]
@@ -183,6 +205,10 @@ class _PoolRun:
         else:
             state.cluster = state.cluster.changed([self._original[node] for node in nodes])
         state.mark_available(nodes)
+        new = NEW if self._pool.strategy.replaces else ""
+        for pod, node in self._away:
+            state.cluster.bind(pod, f"{node}{new}")
+        self._away = []
         state.schedule_missing()
 
     def _create(self, number: int) -> None:

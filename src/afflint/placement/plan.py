@@ -389,7 +389,8 @@ class PoolUpgrade(NamedTuple):
     """The upgrade of one pool: its ``nodes`` in order, those that are ``upgraded``, and the ``blocked`` pods that stop it.
 
     At most ``at_once`` nodes are drained at a time, and ``surge`` new nodes are created first. ``replaces``: new nodes replace the old
-    ones. ``declared`` is where these numbers come from, empty for a default. ``held`` is why no node is upgraded at all.
+    ones. ``declared`` is where these numbers come from, empty for a default. ``held`` is why no node is upgraded, or why some are not.
+    ``further`` are the pods that would also block it if each pod that does so were taken away while its node is upgraded.
     """
 
     pool: str
@@ -401,6 +402,13 @@ class PoolUpgrade(NamedTuple):
     upgraded: tuple[str, ...]
     blocked: tuple[Blocked, ...]
     held: str = ""
+    further: tuple[Blocked, ...] = ()
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The nodes on which no pod would block the upgrade."""
+        occupied = {each.node for each in (*self.blocked, *self.further)}
+        return tuple([node for node in self.nodes if node not in occupied])
 
     @property
     def completes(self) -> bool:

@@ -153,7 +153,7 @@ def make_plan(
         restarts=tuple(preferred_restarts(schedule, violating)) if inventory.pods else (),
         applications=grouped,
         preempted=preempted,
-        upgrades=simulations.upgrades(grouped, key, grown),
+        upgrades=simulations.upgrades(grouped, key, grown, inventory.nodes),
         descheduling=simulations.descheduling(),
         rollouts=_rollouts(schedule, inventory, key, roll) if roll else (),
         now=present_state(simulations.evictions, grouped, key, views.scattered) if inventory.pods else None,
@@ -212,16 +212,18 @@ class _Simulations:
         results = self._workers.map(partial(_simulate, PerProcess(self._again)), disruptions, simulate)
         return iter(counted_results(_DISRUPTING, results, len(disruptions)))
 
-    def upgrades(self, grouped: Sequence[Application], key: str, grown: Mapping[str, str]) -> tuple[UpgradeEffect, ...]:
-        """Return the effects of upgrades. ``grown`` has the titles of the pools of new nodes."""
+    def upgrades(
+        self, grouped: Sequence[Application], key: str, grown: Mapping[str, str], nodes: Sequence[object]
+    ) -> tuple[UpgradeEffect, ...]:
+        """Return the effects of upgrades. ``grown`` has the titles of the pools of new nodes, ``nodes`` are those of the inventory."""
         asked = self._asked.upgrade
         if asked is None or not asked.names:
             return ()
         from afflint.placement.node_upgrade import NodeUpgrades
-        from afflint.placement.upgrade_pools import pools_to_upgrade
+        from afflint.placement.upgrade_pools import pools_to_upgrade, unavailable_nodes
 
         begin("simulating upgrades")
-        simulated = NodeUpgrades(self.evictions, grouped, key)
+        simulated = NodeUpgrades(self.evictions, grouped, key, unavailable_nodes(nodes))
         return tuple([simulated.upgrade(name, pools) for name, pools in pools_to_upgrade(self._schedule.before, asked, grown)])
 
     def descheduling(self) -> tuple[DescheduleEffect, ...]:

@@ -7,17 +7,17 @@ from typing import Any
 
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import did_you_mean, nearest, pluralize, quoted
+from afflint.findings.phrases import did_you_mean, join_words, nearest, pluralize, quoted, summarize_names
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, ROLES, WORKER, ZONE
 from afflint.kube.selectors import Malformed, is_met, matches, parse_label_selector
-from afflint.kube.taints import CORDON
+from afflint.kube.taints import NOT_READY, UNREACHABLE
 from afflint.placement.disruption_budgets import is_silent
 from afflint.pools.pool import Pool
 from afflint.pools.upgrade_strategy import Amount, UpgradeStrategy
 from afflint.pools.upgrades import amount_of
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
-from afflint.yaml.document import map_at
+from afflint.yaml.document import map_at, maps_at
 from afflint.yaml.object_fields import name_of
 
 CONFIG_POOL = "MachineConfigPool"
@@ -215,16 +215,61 @@ def _ordered(cluster: Cluster, chosen: Callable[[Any], bool], *, by_name: bool =
     return tuple([node.name for node in sorted(nodes, key=lambda node: node.labels.get(ZONE, ""))])
 
 
-def unavailable_before(cluster: Cluster, nodes: Sequence[str]) -> list[str]:
-    """Return the nodes that are cordoned or not ready."""
-    table = cluster.table
-    rows = [table.nodes[table.numbers[name]] for name in nodes]
-    return [node.name for node in rows if node.unschedulable or CORDON in node.taints or is_silent(node)]
+def unavailable_nodes(nodes: Iterable[object]) -> dict[str, str]:
+    """Return the nodes that count as unavailable before the upgrade of a MachineConfigPool, and why.
+
+    Semantics: getUnavailableMachines and LayeredNodeState.IsUnavailableForUpdate of machine-config-operator. A node without the annotations
+    of the operator is judged by its state only.
+    """
+    found = {}
+    for data in nodes:
+        if isinstance(data, Node):
+            name, why = data.name, "cordoned" if data.unschedulable else "not ready" if is_silent(data) else ""
+        else:
+            name, why = name_of(data), _unavailable_words(data) if isinstance(data, Mapping) else ""
+        if why:
+            found[name] = why
+    return found
 
 
-def capacity_words(nodes: Sequence[str], at_once: int) -> str:
+_CONDITIONS = {
+    "Ready": ("True", "not ready"),
+    "DiskPressure": ("False", "under disk pressure"),
+    "NetworkUnavailable": ("False", "without network"),
+}
+"""The status that each condition of an available node has, and what the node is otherwise."""
+_CONFIG = "machineconfiguration.openshift.io/"
+
+
+def _unavailable_words(node: Mapping[str, Any]) -> str:
+    for condition in maps_at(node, "status", "conditions"):
+        status, words = _CONDITIONS.get(str(condition.get("type")), ("", ""))
+        if words and condition.get("status") != status:
+            return words
+    if any(taint.get("key") in (UNREACHABLE.key, NOT_READY) for taint in maps_at(node, "spec", "taints")):
+        return "not ready"
+    if map_at(node, "spec").get("unschedulable") is True:
+        return "cordoned"
+    annotations = map_at(node, "metadata", "annotations")
+    current, desired, state = (annotations.get(f"{_CONFIG}{key}") for key in ("currentConfig", "desiredConfig", "state"))
+    if not (current and desired and state):
+        return ""
+    is_done = current == desired and state == "Done"
+    is_failing = current != desired and state in ("Degraded", "Unreconcilable")
+    return "" if is_done or is_failing else "being updated"
+
+
+def _counted(nodes: Mapping[str, str]) -> str:
+    reasons = join_words(dict.fromkeys(nodes.values()), "or")
+    return f"{pluralize(len(nodes), 'node')} {'is' if len(nodes) == 1 else 'are'} {reasons}"
+
+
+def capacity_words(nodes: Mapping[str, str], at_once: int) -> str:
     """Return why no node may be upgraded: as many as may be unavailable are so already."""
-    are = "is" if len(nodes) == 1 else "are"
-    return (
-        f"{pluralize(len(nodes), 'node')} {are} cordoned or not ready already, and only {at_once} may be: {', '.join(nodes[:_MOST_NAMES])}"
-    )
+    return f"{_counted(nodes)} already, and only {at_once} may be unavailable: {summarize_names(list(nodes), most=_MOST_NAMES)}"
+
+
+def skipped_words(nodes: Mapping[str, str]) -> str:
+    """Return which nodes are not upgraded, because they are unavailable when the upgrade starts (getAllCandidateMachines)."""
+    names = summarize_names(list(nodes), most=_MOST_NAMES)
+    return f"{_counted(nodes)}, and {'is' if len(nodes) == 1 else 'are'} upgraded only after that: {names}"

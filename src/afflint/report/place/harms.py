@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import visible
+from afflint.findings.phrases import pluralize, visible
 from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, ReplicaMove, unevaluated_words
 from afflint.report.place.view import Effect, PlaceView, differs
 from afflint.report.place.words import STATES, fate_words, keeping_words, list_some, reason_words
@@ -15,6 +15,10 @@ GLUE = "\0"
 """A space at which lines are not broken; `visible` text never contains this character."""
 LISTED = 8
 """How many workloads or moves of one disruption are listed."""
+ALIKE = 12
+"""How many equal cases are listed."""
+_WHERE = 4
+"""After how many disruptions each of equal cases is listed."""
 _WORD = re.compile(r"[\w./-]+")
 
 
@@ -119,3 +123,25 @@ def _pattern(why: str, workload: str, view: PlaceView) -> str:
         return "*" if own in text or any(map(str.isdigit, text)) else text
 
     return _WORD.sub(masked, why) if own else why
+
+
+def alike_words(alike: Sequence[Harm], view: PlaceView) -> str:
+    """Name what is harmed for one reason, each with where if that differs, and describe the first in full."""
+    where: dict[str, list[str]] = {}
+    for harm in alike:
+        where.setdefault(harm.name, []).append(harm.where)
+    if len(alike) == 1:
+        return alike[0].text
+    differ = len({harm.where for harm in alike}) > 1
+    names = [f"{name}{GLUE}({list_some(nodes, _WHERE)})" if differ else name for name, nodes in where.items()]
+    if alike[0].state in ("blocked", "refused"):
+        count = f"{len(alike)} pods are not evicted: "
+    else:
+        count = f"{pluralize(len(names), 'application' if view.plan.applications else 'workload')}: " if len(names) > 1 else ""
+    return f"{count}{list_some(names, ALIKE)}; for example, {alike[0].text}"
+
+
+def node_count(alike: Sequence[Harm]) -> str:
+    """Return ``3 nodes``, or the name of the only one."""
+    nodes = list(dict.fromkeys(harm.where for harm in alike))
+    return f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes"

@@ -14,6 +14,7 @@ from afflint.placement.plan import (
     LeftOut,
     NodeRow,
     Plan,
+    PoolUpgrade,
     RolloutEffect,
     UpgradeEffect,
     Verdicts,
@@ -144,7 +145,7 @@ def _upgrade(upgrade: UpgradeEffect) -> dict[str, object]:
     return {
         "what": upgrade.what,
         "completes": upgrade.completes,
-        "pools": (json.dumps({**each._asdict(), "completes": each.completes, "blocked": _plain(each.blocked)}) for each in upgrade.pools),
+        "pools": (json.dumps(_pool(each)) for each in upgrade.pools),
         "replicas": _lines(upgrade.replicas),
         "outages": _lines(upgrade.outages),
         "domains": _lines(upgrade.domains),
@@ -152,6 +153,10 @@ def _upgrade(upgrade: UpgradeEffect) -> dict[str, object]:
         "left": dict(upgrade.left),
         "unjudgedPods": upgrade.unevaluated,
     }
+
+
+def _pool(pool: PoolUpgrade) -> dict[str, object]:
+    return {**pool._asdict(), "blocked": _plain(pool.blocked), "further": _plain(pool.further), "completes": pool.completes}
 
 
 def _events(events: Iterable[ClusterEvent]) -> Iterator[str]:

@@ -12,9 +12,9 @@ from afflint.placement.plan import (
     ClusterEvent,
     DescheduledPod,
     DescheduleEffect,
+    DisruptionEffect,
     DomainChange,
     Outage,
-    Plan,
     PoolUpgrade,
     RolloutEffect,
     RolloutResult,
@@ -23,6 +23,7 @@ from afflint.placement.plan import (
     UpgradeEffect,
     unevaluated_words,
 )
+from afflint.report.place.harms import ALIKE, GLUE, alike_words, node_count, similar_harms
 from afflint.report.place.view import PlaceView
 from afflint.report.place.words import domain_words, list_some, natural, reason_words
 
@@ -81,7 +82,7 @@ def sequences(view: PlaceView) -> Iterator[EventSequence]:
         state = "survives" if upgrade.is_harmless else "degraded" if upgrade.completes else "blocked"
         result = "completes" if upgrade.completes else "never completes"
         name, note = f"Upgrade of {upgrade.what}:", "nodes are drained in order, and take pods again"
-        yield EventSequence(name, f"{name} {what}, {nodes}", note, state, result, [*_upgrade(plan, upgrade, names)], upgrade.events)
+        yield EventSequence(name, f"{name} {what}, {nodes}", note, state, result, [*_upgrade(view, upgrade)], upgrade.events)
     for effect in plan.descheduling:
         state = "survives" if effect.is_harmless else "degraded" if effect.settled else "blocked"
         result = "settles" if effect.settled else "never settles"
@@ -92,9 +93,11 @@ def sequences(view: PlaceView) -> Iterator[EventSequence]:
 # Upgrades.
 
 
-def _upgrade(plan: Plan, upgrade: UpgradeEffect, names: Mapping[str, str]) -> Iterator[SequenceLine]:
+def _upgrade(view: PlaceView, upgrade: UpgradeEffect) -> Iterator[SequenceLine]:
+    plan, names = view.plan, view.names
     for pool in upgrade.pools:
         yield from _pool_lines(pool, names, alone=len(upgrade.pools) == 1)
+        yield from _further_lines(pool, view)
     ended = {each.workload for each in upgrade.replicas if each.fate == "gone" and upgrade.left.get(each.workload) == 0}
     yield from _outage_lines(upgrade.outages, names, ended)
     yield from _pending_lines(upgrade.replicas)
@@ -122,7 +125,7 @@ def _pool_lines(pool: PoolUpgrade, names: Mapping[str, str], *, alone: bool) -> 
         yield SequenceLine("survives", "completes", f"{title}{nodes}{how}")
         return
     if pool.held:
-        yield SequenceLine("blocked", "never starts", f"{title}{pool.held}")
+        yield SequenceLine("blocked", "stops" if pool.upgraded else "never starts", f"{title}{pool.held}")
         return
     stuck = list(dict.fromkeys(each.node for each in pool.blocked))
     done = f"{len(pool.upgraded)} of {pluralize(len(pool.nodes), 'node')} {'is' if len(pool.upgraded) == 1 else 'are'} upgraded"
@@ -132,6 +135,22 @@ def _pool_lines(pool: PoolUpgrade, names: Mapping[str, str], *, alone: bool) -> 
         yield SequenceLine("blocked", "blocked", f"{each.pod}{name} is not evicted from {each.node}: {reason_words(each.why)}")
     if len(pool.blocked) > _LISTED:
         yield SequenceLine("blocked", "blocked", f"{len(pool.blocked) - _LISTED} more pods")
+
+
+def _further_lines(pool: PoolUpgrade, view: PlaceView) -> Iterator[SequenceLine]:
+    """Yield what stops an upgrade after its first obstacle, by cause, and the nodes that nothing stops."""
+    if pool.further:
+        nodes = pluralize(len({each.node for each in pool.further}), "node")
+        more = " more" if pool.blocked else ""
+        text = f"{len(pool.further)}{more} {'pod' if len(pool.further) == 1 else 'pods'} on {nodes} would stop it"
+        yield SequenceLine("blocked", "after that", f"{text} (each pod that stops it counts as taken away until its node is upgraded)")
+        # The words are escaped by the report.
+        plain = PlaceView(view.plan, str)
+        for alike in similar_harms([DisruptionEffect("", (), (), {}, "drain", pool.further)], plain):
+            yield SequenceLine("blocked", node_count(alike), alike_words(alike, plain).replace(GLUE, " "))
+    if not pool.completes and pool.free:
+        free = [view.nodes.get(node, node) for node in pool.free]
+        yield SequenceLine("", "free", f"no pod stops it on {pluralize(len(free), 'node')}: {list_some(free, ALIKE)}")
 
 
 def _pace(pool: PoolUpgrade) -> str:

@@ -25,7 +25,7 @@ from afflint.placement.plan import (
 )
 from afflint.report.phrases import Paint, columns, painter
 from afflint.report.place import words
-from afflint.report.place.harms import GLUE, LISTED, Harm, because, harm_words, moves_words, similar_harms
+from afflint.report.place.harms import ALIKE, GLUE, LISTED, alike_words, because, harm_words, moves_words, node_count, similar_harms
 from afflint.report.place.risks import headline, risks, stopping, stopping_words
 from afflint.report.place.sequences import ROLLOUT_NOTE, rollout_rows, rollout_tally, sequences
 from afflint.report.place.view import (
@@ -60,10 +60,6 @@ _RESULTS_SHOWN = 8
 """With more blocked pods and harmed workloads of one disruption than this, those with the same reason share a row."""
 _HARMS_SHOWN = 40
 """How many groups of equal harm are listed."""
-_ALIKE = 12
-"""How many equal cases are listed."""
-_WHERE = 4
-"""After how many disruptions each of equal cases is listed."""
 _NARROWEST = 24
 """The last column of a table is never wrapped to less than this."""
 _NARROW = 12
@@ -150,14 +146,9 @@ def _at_risk(view: PlaceView, terminal: _Terminal) -> Iterator[Iterable[str]]:
     pods, causes = stopping(view)
     if pods:
         rows = [
-            (Cell(_node_count(alike), "strong"), _state(alike[0].state), Cell(_alike_words(alike, view))) for alike in causes[:_HARMS_SHOWN]
+            (Cell(node_count(alike), "strong"), _state(alike[0].state), Cell(alike_words(alike, view))) for alike in causes[:_HARMS_SHOWN]
         ]
         yield [terminal.heading(stopping_words(view, pods), words.STOPPED_NOTE), *_table(rows, terminal)]
-
-
-def _node_count(alike: Sequence[Harm]) -> str:
-    nodes = list(dict.fromkeys(harm.where for harm in alike))
-    return f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes"
 
 
 def _running_pods(view: PlaceView, terminal: _Terminal) -> Iterator[Iterable[str]]:
@@ -369,7 +360,7 @@ def _result_rows(loss: DisruptionEffect, view: PlaceView) -> list[tuple[Cell, Ce
     if len(rows) > _RESULTS_SHOWN:
         rows = []
         for alike in similar_harms([loss._replace(removed=None, unevaluated=())], view)[:_HARMS_SHOWN]:
-            rows.append((_state(alike[0].state), Cell(_alike_words(alike, view))))
+            rows.append((_state(alike[0].state), Cell(alike_words(alike, view))))
     return [*rows, *_surviving(loss, view)]
 
 
@@ -385,7 +376,7 @@ def _folded(losses: Sequence[DisruptionEffect], view: PlaceView) -> Iterator[Row
 
     for alike in similar_harms(losses, view)[:_HARMS_SHOWN]:
         where = list(dict.fromkeys(harm.where for harm in alike))
-        yield title(alike[0].what, len(where)), _state(alike[0].state), Cell(_alike_words(alike, view))
+        yield title(alike[0].what, len(where)), _state(alike[0].state), Cell(alike_words(alike, view))
     preempted = [(loss, each) for loss in losses for each in loss.preempted]
     if preempted:
         loss, pod = preempted[0]
@@ -402,27 +393,11 @@ def _folded(losses: Sequence[DisruptionEffect], view: PlaceView) -> Iterator[Row
         yield Cell(visible(list_some(titles, 3)), "strong"), Cell(""), Cell(visible(note))
 
 
-def _alike_words(alike: Sequence[Harm], view: PlaceView) -> str:
-    """Name what is harmed for one reason, each with where if that differs, and describe the first in full."""
-    where: dict[str, list[str]] = {}
-    for harm in alike:
-        where.setdefault(harm.name, []).append(harm.where)
-    if len(alike) == 1:
-        return alike[0].text
-    differ = len({harm.where for harm in alike}) > 1
-    names = [f"{name}{GLUE}({list_some(nodes, _WHERE)})" if differ else name for name, nodes in where.items()]
-    if alike[0].state in ("blocked", "refused"):
-        count = f"{len(alike)} pods are not evicted: "
-    else:
-        count = f"{pluralize(len(names), 'application' if view.plan.applications else 'workload')}: " if len(names) > 1 else ""
-    return f"{count}{list_some(names, _ALIKE)}; for example, {alike[0].text}"
-
-
 def _likewise(names: Iterable[str]) -> str:
     """List the other cases; the replicas of one workload may be several of them."""
     others = list(dict.fromkeys(names))
-    count = f"{len(others)} others: " if len(others) > _ALIKE + 1 else ""
-    return f"; likewise {count}{list_some(others, _ALIKE)}" if others else ""
+    count = f"{len(others)} others: " if len(others) > ALIKE + 1 else ""
+    return f"; likewise {count}{list_some(others, ALIKE)}" if others else ""
 
 
 def _shared_words(shared: Sequence[SharedNode], view: PlaceView) -> str:
@@ -445,7 +420,7 @@ def _folded_shared(losses: Sequence[DisruptionEffect], view: PlaceView) -> str:
     most, nodes = max(first, key=lambda each: each.number), list(dict.fromkeys(visible(each.node) for each in first))
     number = f"{'up to ' * any(each.number < most.number for each in first)}{most.number} of {most.running} replicas of {name}"
     noun = NOUNS[losses[0].action] + " and removal" * any(differs(loss) for loss in losses)
-    text = f"after {len(first)} of {pluralize(len(losses), noun)}, {number} share a node in this schedule ({list_some(nodes, _ALIKE)})"
+    text = f"after {len(first)} of {pluralize(len(losses), noun)}, {number} share a node in this schedule ({list_some(nodes, ALIKE)})"
     text += "; in every order in which all run, some share a node" * all(each.always for each in first)
     return text + _likewise(f"{other}{GLUE}(after {len(shared)})" for other, shared in others)
 
