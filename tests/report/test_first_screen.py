@@ -122,6 +122,13 @@ def test_what_stops_drains_is_what_the_drains_say() -> None:
     assert [each[:8] for each in blocks(found)[:3]] == ["3 pods k", "At risk ", "3 drains"]
 
 
+def test_a_refused_drain_names_what_would_block_it_with_force() -> None:
+    (loss,) = plan(pod("web-a", "w1"), pod("web-b", "w3"), pod("tool", "w1"), budgets=(budget(minAvailable=2),), drain=("w1",)).losses
+    assert (loss.result, [each.pod for each in loss.blocked]) == ("refused", ["tool"])
+    (note,) = loss.notes
+    assert note.startswith("with --force, the drain of w1 would not complete either: web-a is not evicted: PodDisruptionBudget web ")
+
+
 def test_a_selection_says_what_is_at_risk_of_it() -> None:
     found = selected(plan(pod("web-a", "w1"), pod("web-b", "w2"), pod("tool", "w2")), ["tool"])
     assert blocks(found)[0] == "1 pod keeps 1 of 3 nodes from being drained."

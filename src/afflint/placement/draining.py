@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from afflint.kube.taints import CORDON
 from afflint.placement.cluster_state import ClusterState
 from afflint.placement.plan import Blocked
-from afflint.placement.pod_evictions import blocked, evict_or_migrate, why_blocked
+from afflint.placement.pod_evictions import blocked, can_leave, evict_or_migrate, why_blocked
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, PodKey
 
@@ -43,6 +43,16 @@ def drain(state: ClusterState, nodes: Sequence[str]) -> None:
             break
 
 
+def _forced_words(state: ClusterState, pod: Pod, node: str) -> str:
+    """Return what would keep a drain with ``--force`` from completing."""
+    return f"with --force, the drain of {node} would not complete either: {pod.name} is not evicted: {why_blocked(state, pod, node).why}"
+
+
+def refusal(state: ClusterState, pod: Pod, node: str) -> Blocked:
+    """Return why ``kubectl drain`` fails because of a pod without a controller."""
+    return blocked(state, pod, node, GUARDED if state.schedule_index.guards(pod) else UNMANAGED, refused=True)
+
+
 class Drain:
     """Empties nodes of a cluster. With ``force``, pods without a controller are evicted, too."""
 
@@ -67,8 +77,8 @@ class Drain:
         there = [(pod, node) for node in nodes for pod in state.cluster.evicted((node,)) if not state.schedule_index.is_tied(pod)]
         alone = [(pod, node) for pod, node in there if pod.controller is None]
         if alone and not self._force:
-            guards = state.schedule_index.guards
-            return [blocked(state, pod, node, GUARDED if guards(pod) else UNMANAGED, refused=True) for pod, node in alone]
+            state.notes += [_forced_words(state, pod, node) for pod, node in there if not can_leave(state, pod, node)][:1]
+            return [refusal(state, pod, node) for pod, node in alone]
         for node in nodes:
             self._wait_for_the_deleted(node)
         progress, mark = True, len(state.preempted)

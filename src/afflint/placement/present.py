@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from afflint.kube.node_labels import HOSTNAME
 from afflint.placement.cluster_state import ClusterState
-from afflint.placement.draining import LINGERS, UNMANAGED
+from afflint.placement.draining import LINGERS, refusal
 from afflint.placement.evictions import Evictions
 from afflint.placement.plan import Application, Blocked, Concentration, ExhaustedBudget, PresentState
 from afflint.placement.pod_evictions import blocked, can_leave, why_blocked
@@ -44,7 +44,7 @@ def _running(state: ClusterState) -> Iterator[tuple[Pod, str]]:
 def _blocked(state: ClusterState, pods: list[tuple[Pod, str]]) -> Iterator[Blocked]:
     for pod, node in pods:
         if pod.controller is None:
-            yield blocked(state, pod, node, UNMANAGED, refused=True)
+            yield refusal(state, pod, node)
         if not can_leave(state, pod, node):
             # As after a cordon: the reasons do not mention the node itself.
             state.mark_unavailable((node,))
