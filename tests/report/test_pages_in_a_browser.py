@@ -88,6 +88,15 @@ def test_a_cell_of_the_resilience_table_opens_its_disruption(browser: Browser, f
     assert page.errors() == []
 
 
+def test_an_address_with_a_disruption_scrolls_to_its_effects(browser: Browser, folder: Path) -> None:
+    page = browser.page((folder / "bakery.html").as_uri() + "#after=node fast-1", 390, 500, phone=True)
+    page.until("window.scrollY > 0")
+    top = page.value("document.getElementById('after').getBoundingClientRect().top")
+    assert abs(top) < 50, "the effects are at the top of the window"
+    assert page.value("document.querySelector('section.after.a1').checkVisibility()")
+    assert page.errors() == []
+
+
 @pytest.mark.parametrize(("width", "phone"), [(1280, False), (390, True)])
 def test_the_page_of_a_large_cluster_finds_the_failures_that_harm_a_workload(
     browser: Browser, tmp_path: Path, width: int, phone: bool

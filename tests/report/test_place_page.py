@@ -8,7 +8,17 @@ import pytest
 from html_page import Page
 from place_sample import BAKERY, TROUBLE, hostile, large, node, verdict, workload
 
-from afflint.placement.plan import Application, ApplicationEffect, Blocked, DisruptionEffect, Plan, Replica, ReplicaMove, RolloutEffect
+from afflint.placement.plan import (
+    Application,
+    ApplicationEffect,
+    Blocked,
+    DisruptionEffect,
+    Outcome,
+    Plan,
+    Replica,
+    ReplicaMove,
+    RolloutEffect,
+)
 from afflint.report.html_page import PageMetadata
 from afflint.report.place import page as place_page
 from afflint.report.place.scene import badges
@@ -195,7 +205,7 @@ def test_everything_can_be_read_in_the_light_in_the_dark_and_on_paper() -> None:
 
 def test_a_reader_who_hears_the_page_finds_headings_and_names() -> None:
     found = page(BAKERY)
-    assert [tag for tag, _ in found.tags if re.fullmatch("h[1-6]", tag)][:5] == ["h1", "h2", "h2", "h3", "h3"]
+    assert [tag for tag, _ in found.tags if re.fullmatch("h[1-6]", tag)][:5] == ["h1", "h2", "h3", "h3", "h3"]
     assert ("html", {"lang": "en"}) in found.tags
     labelled = [attributes["aria-labelledby"] for tag, attributes in found.tags if "aria-labelledby" in attributes]
     assert set(labelled) <= set(found.having("id"))
@@ -360,9 +370,14 @@ def cells(plan: Plan) -> dict[str, list[str]]:
     return {name: re.findall(r'<td class="([a-z]*)">(?:<a [^>]*>)?([^<]*)', row) for name, row in rows}
 
 
-def test_the_page_starts_with_what_each_application_survives() -> None:
-    text = place_page.render(TROUBLE)
-    assert text.index('<table class="matrix">') < text.index('class="stage')
+def test_the_page_starts_with_the_view_after_a_disruption_and_ends_with_notes() -> None:
+    text = place_page.render(BAKERY)
+    places = [text.index(part) for part in ('class="stage', '<table class="matrix">', '<h2 id="workloads">', '<h2 id="notes">')]
+    assert places == sorted(places)
+    assert text.index("No node carries kubevirt.io/schedulable") > places[-1]
+
+
+def test_the_table_says_what_each_application_survives() -> None:
     # The columns are in the order of their names, not of the harm.
     ledger = [("dead", "down"), ("degraded", "2 of 4"), ("survives", "survives"), ("degraded", "2 of 4")]
     assert cells(TROUBLE) == {"bakery/ledger": ledger}
@@ -406,6 +421,52 @@ def test_vms_that_are_one_application_share_a_row() -> None:
     assert cells(plan) == {"shop/sql": [("degraded", "2 of 3")] * 3}
     assert "Of 3 failures: 3 degrade an application." in page(plan).text
     assert "shop/sql degraded keeps 2 of 3" in page(plan).text
+
+
+def test_many_single_machines_share_a_row_whose_sums_equal_theirs() -> None:
+    """Twelve VMs on three nodes: a failure takes four down, and one of them does not run again when its node is removed."""
+    machines = [workload(f"VirtualMachine shop/vm{number}", (), [Replica(f"vm{number}", f"n{number % 3}")]) for number in range(12)]
+    losses = []
+    for on in range(3):
+        here = {each.key: "n2" if number else None for number, each in enumerate(machines[on::3])}
+        moves = tuple(ReplicaMove(key, key.partition("/")[2], f"n{on}", None) for key in here)
+        again = tuple(move._replace(target=here[move.workload]) for move in moves)
+        outcomes: dict[str, Outcome] = {key: "interrupted" if target else "dead" for key, target in here.items()}
+        removed = DisruptionEffect(f"node n{on}", (f"n{on}",), again, outcomes, "remove")
+        losses.append(DisruptionEffect(f"node n{on}", (f"n{on}",), moves, dict.fromkeys(here, "dead"), removed=removed))
+    web = workload("Deployment shop/web", (), [Replica("web-0", "n0"), Replica("web-1", "n1")])
+    moves = *losses[0].moves, ReplicaMove(web.key, "web-0", "n0", None)
+    losses[0] = losses[0]._replace(outcomes={**losses[0].outcomes, web.key: "degraded"}, moves=moves)
+    plan = Plan("zone", tuple(node(f"n{number}", "a") for number in range(3)), (*machines, web), tuple(losses), ())
+    text = place_page.render(plan)
+    assert cells(plan) == {"shop/web": [("degraded", "1 of 2"), ("survives", "survives"), ("survives", "survives")]}
+    row = next(line for line in text.splitlines() if "12 single VMs" in line)
+    assert "12 single VMs <small>down with their nodes; all but 3 run again once these are removed</small>" in row
+    assert re.findall(r">([0-9]+ down)</a>", row) == ["4 down"] * 3
+
+
+def test_pods_of_daemon_sets_are_not_drawn() -> None:
+    log = workload("DaemonSet kube/log", [], [Replica("log-x", "n1"), Replica("log-y", "n2")])
+    web = workload("Deployment shop/web", [], [Replica("web-0", "n1")])
+    text = place_page.render(Plan("zone", (node("n1", "a"), node("n2", "a")), (log, web), (), ()))
+    racks = text.partition('<div class="racks">')[2].partition('<ul class="key">')[0]
+    assert ("web-0" in racks, "log-x" in racks) == (True, False)
+    assert "pods of DaemonSets are not drawn" in text
+
+
+def test_a_pod_that_keeps_its_node_from_being_drained_is_drawn_as_before() -> None:
+    web, db = (workload(f"Deployment shop/{name}", (), [Replica(f"{name}-0", "n1")]) for name in ("web", "db"))
+    drain = DisruptionEffect(
+        "node n1", ("n1",), (ReplicaMove(db.key, "db-0", "n1", "n2"),), {db.key: "survives"}, "drain",
+        blocked=(Blocked(web.key, "web-0", "n1", "a budget"),),
+    )  # fmt: skip
+    lose = drain._replace(action="lose", blocked=())
+    text = place_page.render(Plan("zone", (node("n1", "a"), node("n2", "a")), (web, db), (drain, lose), ()))
+    number = re.findall('id="f([0-9])" value="node n1" data-action="drain"', text)[0]
+    assert re.findall(r'<li class="(k[0-9])"><a class="chip[^>]*><b[^>]*>[A-Z]*</b><span>([a-z0-9-]*)', text) == [(f"k{number}", "web-0")]
+    assert f".k{number} {{ --ghost: initial;" in text
+    # The node is failed after one disruption, and drained after the other.
+    assert sorted(re.findall(r'<em class="when a[0-9]">([a-z]*)</em>', text)) == ["drained", "failed"]
 
 
 def test_many_disruptions_of_a_kind_share_a_column() -> None:

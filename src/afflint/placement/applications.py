@@ -16,6 +16,9 @@ from afflint.scheduler.pods import Pod, parsed_terms
 _OF_ALL_MACHINES = frozenset(["kubevirt.io"])
 """The label that virt-controller gives to the pods of all virtual machines."""
 
+_SWITCHES = frozenset(["true", "false", "yes", "no", "on", "off", "enabled", "", "0", "1"])
+"""Values of labels that say nothing without the key."""
+
 Candidate = tuple[str, str, tuple[int, ...]]
 """The name of an application, what selects it, and the numbers of its workloads."""
 
@@ -120,9 +123,11 @@ def _selects_itself(pod: Pod, selector: Selector | None) -> bool:
 
 
 def _value(selector: Selector) -> str:
-    """Return a name for what a selector selects: the value of its first label."""
+    """Return a name for what a selector selects: the value of its first label, with the key if the value is not a name."""
     first = selector.requirements[0]
-    return first.values[0] if first.values else first.key
+    if not first.values:
+        return first.key
+    return f"{first.key}={first.values[0]}" if first.values[0] in _SWITCHES else first.values[0]
 
 
 def with_applications(loss: DisruptionEffect, known: Sequence[Application], workloads: Mapping[str, WorkloadPlan]) -> DisruptionEffect:

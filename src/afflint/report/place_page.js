@@ -6,7 +6,10 @@
     const button = all(`input[name=${name}]`).find(fits);
     if (!button) return;
     button.checked = true;
-    if (name === "loss" && button.value) open(button);
+    if (name === "loss" && button.value) {
+      open(button);
+      by("after").scrollIntoView();
+    }
   };
   const writeAddress = () => {
     const loss = chosen("loss"), one = chosen("one"), parts = [];

@@ -88,12 +88,12 @@ def _choices(scene: Scene, members: Sequence[Numbered]) -> str:
 
 
 def kinds(scene: Scene) -> dict[Kind, list[Numbered]]:
-    """Return the disruptions with their numbers by kind, the smallest kind first."""
+    """Return the disruptions with their numbers by kind: drains first, then the smallest kind."""
     found: dict[Kind, list[Numbered]] = {}
     for number, loss in enumerate(scene.losses, 1):
         key = "node" if is_of_node(loss) else label_of(loss)[0]
         found.setdefault((loss.action, key), []).append((number, loss))
-    return dict(sorted(found.items(), key=lambda entry: len(entry[1])))
+    return dict(sorted(found.items(), key=lambda entry: (entry[0][0] != "drain", len(entry[1]))))
 
 
 def _kind_words(scene: Scene, kind: Kind, members: Sequence[DisruptionEffect]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize
@@ -11,11 +12,13 @@ from afflint.placement.plan import DisruptionEffect, Outcome
 from afflint.report.html_page import shown
 from afflint.report.place.choices import Kind, Numbered, kinds
 from afflint.report.place.scene import Scene, is_of_node
-from afflint.report.place.view import Effect, common_suffix, label_of
+from afflint.report.place.view import Effect, common_suffix, is_machine, label_of
 from afflint.report.place.words import DONE, NOUNS, STATES, VERDICT_WORDS, natural
 
 _COLUMNS_OF_A_KIND = 12
 """If more disruptions of a kind are in the plan, they share a column."""
+_SINGLE = 8
+"""If more workloads of one replica are harmed, they share a row."""
 _ROWS = 60
 """How many harmed applications are listed; the worst come first."""
 
@@ -46,24 +49,54 @@ def matrix(scene: Scene) -> Iterator[str]:
         states = [cell.state for cell in found[name].values()]
         return [-states.count(state) for state in STATES]
 
-    rows = sorted(found, key=harm)
+    folded = _single(scene, found)
+    rows = sorted(found.keys() - {name for names in folded.values() for name in names}, key=lambda name: (harm(name), natural(name)))
     noun = scene.harmed_noun
     members = {key: each.name for each in scene.plan.applications for key in each.workloads}
     running = {members.get(key) or scene.names[key] for pods in scene.pods.values() for key, _ in pods}
     number = len(running - found.keys())
-    if not (rows or number):
+    if not (found or number):
         return
     yield '<section class="resilience" aria-labelledby="resilience">\n'
     yield f'<h2 id="resilience">What each {noun} survives</h2>\n'
-    if rows:
+    if found:
         yield f'<p class="soft choose">Choose a cell to see the {scene.noun}.</p>\n'
-        yield from _table(scene, noun, {name: found[name] for name in rows[:_ROWS]})
+        shared = {title: [found[name] for name in names] for title, names in folded.items()}
+        yield from _table(scene, noun, {name: found[name] for name in rows[:_ROWS]}, shared)
     if len(rows) > _ROWS:
         yield f"<p>{len(rows) - _ROWS} more are harmed: see their entries below.</p>\n"
     if number:
-        others = "other " * bool(rows)
+        others = "other " * bool(found)
         yield f"<p>{pluralize(number, f'{others}{noun}')} {'survives' if number == 1 else 'survive'} everything.</p>\n"
     yield "</section>\n"
+
+
+def _single(scene: Scene, found: Iterable[str]) -> dict[str, list[str]]:
+    """Return the harmed workloads of one replica, which share a row if they are many, by the title of the row in HTML."""
+    members = {key for each in scene.plan.applications for key in each.workloads}
+    alone = {scene.names[each.key]: each for each in scene.plan.workloads if each.key not in members and len(each.replicas) == 1}
+    by_noun: dict[str, list[str]] = {}
+    for name in found:
+        if name in alone:
+            by_noun.setdefault("single VM" if is_machine(alone[name]) else "workload of one replica", []).append(name)
+    folded = {}
+    for noun, names in by_noun.items():
+        if len(names) > _SINGLE:
+            counted = pluralize(len(names), noun) if noun == "single VM" else f"{len(names)} workloads of one replica"
+            folded[f"{counted}{_again_words(scene, {alone[name].key for name in names})}"] = names
+    return folded
+
+
+def _again_words(scene: Scene, keys: AbstractSet[str]) -> str:
+    """Return how many of the workloads that failures take down do not start again once the failed nodes are removed."""
+    failures = [loss for loss in scene.losses if loss.removed is not None]
+    down = {key for loss in failures for key, outcome in loss.outcomes.items() if outcome == "dead"} & keys
+    gone = {key for loss in failures if loss.removed for key, outcome in loss.removed.outcomes.items() if outcome == "dead"} & down
+    if not down:
+        return ""
+    which = f"all but {len(gone)}" if gone else "all"
+    number = "" if len(down) == len(keys) else f"{len(down)} "
+    return f" <small>{number}down with their nodes; {which} run again once these are removed</small>"
 
 
 def _cells(scene: Scene) -> dict[str, dict[int, _Result]]:
@@ -98,7 +131,10 @@ def _words(outcome: Outcome, left: int, replicas: int) -> str:
     return f"{left} of {replicas}" if outcome == "degraded" else VERDICT_WORDS[outcome]
 
 
-def _table(scene: Scene, noun: str, rows: Mapping[str, Mapping[int, _Result]]) -> Iterator[str]:
+def _table(
+    scene: Scene, noun: str, rows: Mapping[str, Mapping[int, _Result]], shared: Mapping[str, Sequence[Mapping[int, _Result]]]
+) -> Iterator[str]:
+    """Yield the table with a row for each application, then one for each title in ``shared``, which counts several."""
     columns = {kind: _columns(scene, kind, members) for kind, members in kinds(scene).items()}
     listed = [column for group in columns.values() for column in group]
     yield '<div class="scroll"><table class="matrix">\n<thead>\n<tr>'
@@ -110,6 +146,8 @@ def _table(scene: Scene, noun: str, rows: Mapping[str, Mapping[int, _Result]]) -
     yield "</tr>\n</thead>\n<tbody>\n"
     for name, cells in rows.items():
         yield f'<tr><th scope="row">{shown(name)}</th>{"".join(_cell(column, cells) for column in listed)}</tr>\n'
+    for title, several in shared.items():
+        yield f'<tr><th scope="row">{title}</th>{"".join(_counts_cell(column, several) for column in listed)}</tr>\n'
     yield "</tbody>\n</table></div>\n"
 
 
@@ -131,7 +169,7 @@ def _columns(scene: Scene, kind: Kind, members: Sequence[Numbered]) -> list[_Col
 
 def _cell(column: _Column, cells: Mapping[int, _Result]) -> str:
     """Return a cell with the outcome; that of several disruptions has the worst, and how often it occurs."""
-    hit = [cells[number] for number in column.numbers if number in cells]
+    hit = _hit(column, cells)
     if not hit:
         return '<td class="survives">survives</td>'
     worst = min(hit, key=lambda cell: STATES.index(cell.state))
@@ -140,3 +178,18 @@ def _cell(column: _Column, cells: Mapping[int, _Result]) -> str:
         number = sum(cell.state == worst.state for cell in hit)
         words = f"{number} {VERDICT_WORDS[worst.state]}"
     return f'<td class="{worst.state}"><a href="#f{worst.loss}" data-loss="{worst.loss}">{words}</a></td>'
+
+
+def _counts_cell(column: _Column, several: Iterable[Mapping[int, _Result]]) -> str:
+    """Return a cell that counts several applications by the worst that the disruptions of a column do to each."""
+    hits = [min(hit, key=lambda cell: STATES.index(cell.state)) for cells in several if (hit := _hit(column, cells))]
+    if not hits:
+        return '<td class="survives">survive</td>'
+    worst = min(hits, key=lambda cell: STATES.index(cell.state))
+    counts = [(sum(cell.state == state for cell in hits), VERDICT_WORDS[state]) for state in STATES]
+    words = "<br>".join(f"{number} {word}" for number, word in counts if number)
+    return f'<td class="{worst.state}"><a href="#f{worst.loss}" data-loss="{worst.loss}">{words}</a></td>'
+
+
+def _hit(column: _Column, cells: Mapping[int, _Result]) -> list[_Result]:
+    return [cells[number] for number in column.numbers if number in cells]

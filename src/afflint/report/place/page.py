@@ -13,11 +13,24 @@ from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, 
 from afflint.report.html_page import PageMetadata, bullets, column_heads, details, fragment, notes, options, page, shown, state, table
 from afflint.report.phrases import html_words
 from afflint.report.place import words
+from afflint.report.place.harms import GLUE, alike_words, node_count
 from afflint.report.place.matrix import matrix
 from afflint.report.place.picture import picture, rules
+from afflint.report.place.risks import headline, risks, stopping, stopping_words
 from afflint.report.place.scene import Scene, outcome_words
 from afflint.report.place.sequences import ROLLOUT_NOTE, rollout_rows, rollout_tally, sequences
-from afflint.report.place.view import NodeGroup, attaching, by_action, feasible_count, is_in_trouble, pending, replicas_by_node, worst
+from afflint.report.place.view import (
+    NodeGroup,
+    PlaceView,
+    attaching,
+    by_action,
+    feasible_count,
+    is_in_trouble,
+    pending,
+    replicas_by_node,
+    shortened,
+    worst,
+)
 from afflint.report.place.words import DOING, NOUNS, OUTCOMES, VERDICT_WORDS, list_some
 
 _OPEN = 8
@@ -38,11 +51,13 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
         "find": _find(scene),
         "matrix": "".join(matrix(scene)),
         "lead": _lead(scene),
-        "notes": notes(map(html_words, (*plan.also_read, *plan.notes))),
+        "notes": notes(map(html_words, plan.also_read)),
+        "below": _below(plan),
+        "now": "".join([*_running_pods(scene), *_at_risk(scene)]),
         "key": shown(name_of_key(plan.group_by)),
         "still": '<p class="still">The tables show the cluster before any disruption.</p>\n' if plan.losses else "",
         "sequences": "".join(_sequences(scene)),
-        "picture": "".join([*_pools(plan), *_running_pods(scene), *picture(scene)]),
+        "picture": "".join([*_pools(plan), *picture(scene)]),
         "workloads": "".join(_workloads(scene, named)),
         "nodes": "".join(_nodes(scene)) + "".join(named.listing()),
     }
@@ -52,11 +67,34 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
 def _running_pods(scene: Scene) -> Iterator[str]:
     """Yield the running pods whose rules no longer allow their nodes, and those that are preempted."""
     for pods in scene.running_pods():
+        texts = [shown(shortened(each.text, scene.nodes)) for each in pods.rows]
         items = [
-            f"{each.workload}: <code>{shown(each.pod)}</code> on {shown(each.node)}{pods.mark} {shown(each.text)}" for each in pods.rows
+            f"{each.workload}: <code>{shown(each.pod)}</code> on {scene.node(each.node)}{pods.mark} {text}"
+            for each, text in zip(pods.rows, texts, strict=True)
         ]
         body = f'<p class="soft">{_sentence(pods.note)}</p>\n{bullets(items)}'
         yield details("violations", pods.title, body, opened=len(items) <= _OPEN)
+
+
+def _at_risk(scene: Scene) -> Iterator[str]:
+    """Yield the applications in one place and the exhausted budgets, then the pods that keep nodes from being drained, by cause."""
+    if found := list(risks(scene)):
+        body = bullets(f"<b>{each.title}</b>: {each.text}" for each in found)
+        yield details("violations", "At risk now", body, opened=True)
+    # The words are escaped here, whatever names they contain.
+    plain = PlaceView(scene.plan, str)
+    pods, causes = stopping(plain)
+    if pods:
+        texts = [(alike[0].state, node_count(alike), alike_words(alike, plain).replace(GLUE, " ")) for alike in causes]
+        items = [f"{state(verdict, shown(nodes))} {shown(shortened(text, scene.nodes))}" for verdict, nodes, text in texts]
+        body = f'<p class="soft">{_sentence(words.STOPPED_NOTE)}</p>\n{bullets(items)}'
+        yield details("violations", stopping_words(scene, pods), body, opened=len(items) <= _OPEN)
+
+
+def _below(plan: Plan) -> str:
+    """Return the section with the notes about the simulation."""
+    listed = notes(map(html_words, plan.notes))
+    return f'<section aria-labelledby="notes">\n<h2 id="notes">Notes</h2>\n{listed}\n</section>\n' if listed else ""
 
 
 def _sentence(text: str) -> str:
@@ -110,7 +148,7 @@ def _lead(scene: Scene) -> str:
     plan = scene.plan
     replicas = [replica for workload in plan.workloads for replica in workload.replicas]
     scheduled = sum(replica.node is not None for replica in replicas)
-    text = f"{scheduled} of {pluralize(len(replicas), 'replica')} scheduled."
+    text = f"{shown(headline(scene))} {scheduled} of {pluralize(len(replicas), 'replica')} scheduled.".strip()
     if scheduled < len(replicas):
         text = f'<span class="short">{text}</span>'
     if plan.losses:

@@ -42,6 +42,10 @@ _GHOST = "--ghost: transparent; --ghost-ink: var(--soft); --ghost-edge: dashed;"
 """The CSS of a replica that a disruption ends: pale, but as readable as the others."""
 
 
+_KEPT = "--ghost: initial; --ghost-ink: initial; --ghost-edge: initial;"
+"""The CSS of a replica that stays on a drained node: as strong as before."""
+
+
 PendingReplicas = dict[str, list[tuple[str, str]]]
 """The Pending replicas by reason: workload key and pod name."""
 
@@ -57,11 +61,12 @@ def rules(scene: Scene) -> str:
     chosen = [f".losses:has(#f{number}:checked) ~ .scene" for number in range(losses + 1)]
     lost = ",".join(f"{scope} .l{number}" for number, scope in enumerate(chosen) if number)
     touched = ",".join(f"{scope} .t{number}" for number, scope in enumerate(chosen) if number)
+    kept = ",".join(f"{scope} .k{number}" for number, scope in enumerate(chosen) if number and scene.losses[number - 1].blocked)
     seen = ",".join(f"{scope} .a{number}" for number, scope in enumerate(chosen))
     return (
         f"{lost} {{ --node: var(--lost); --strike: line-through; --lost-word: inline; {_GHOST} }}\n"
         f"{lost},{touched} {{ display: block; }}\n"
-        f"{seen} {{ display: var(--shown, block); }}\n{single}"
+        f"{seen} {{ display: var(--shown, block); }}\n" + f"{kept} {{ {_KEPT} }}\n" * bool(kept) + single
     )
 
 
@@ -266,10 +271,20 @@ def _lost_word(scene: Scene) -> str:
     return f' <em class="lost">{_done(scene)}</em>'
 
 
+def _lost_words(scene: Scene, taken: Sequence[int]) -> str:
+    """Return what happens to a node in each of the disruptions that affect it, visible after that disruption."""
+    if len(scene.actions) < 2:
+        return _lost_word(scene) if taken else ""
+    after: dict[str, list[str]] = {}
+    for number in taken:
+        after.setdefault(DONE[scene.losses[number - 1].action], []).append(f"a{number}")
+    return "".join(f' <em class="when {" ".join(numbers)}">{done}</em>' for done, numbers in after.items())
+
+
 def _node(scene: Scene, node: NodeRow) -> Iterator[str]:
     taken = scene.takes.get(node.name, ())
     closed = " closed" * bool(node.cordoned or node.taints)
-    lost = _lost_word(scene) if taken else ""
+    lost = _lost_words(scene, taken)
     arrivals = scene.arrivals.get(node.name, ())
     pods = scene.pods.get(node.name, ())
     wide = next((name for name, least in _WIDE.items() if len(pods) > least), "") if scene.dense else ""
@@ -281,7 +296,9 @@ def _node(scene: Scene, node: NodeRow) -> Iterator[str]:
     if pods or arrivals:
         yield '<ul class="pods">'
         for key, pod in pods:
-            yield f"<li>{_chip(scene, key, pod, short=scene.dense)}{_departures(scene, key, pod)}</li>"
+            stays = " ".join(f"k{number}" for number in taken if (key, pod) in scene.blocked[number - 1])
+            kept = f' class="{stays}"' * bool(stays)
+            yield f"<li{kept}>{_chip(scene, key, pod, short=scene.dense)}{_departures(scene, key, pod)}</li>"
         for loss, key, pod, source in arrivals:
             moved = "" if scene.dense else f' <span class="moved">from {scene.node(source)}</span>'
             yield f'<li class="arrival when a{loss}">{_chip(scene, key, pod, short=scene.dense)}{moved}</li>'
@@ -357,6 +374,7 @@ def _key(scene: Scene) -> Iterator[str]:
     whole, short = next(((whole, short) for whole, short in scene.nodes.items() if whole != short), ("", ""))
     signs = {
         f"{chip} a replica; each workload has its own letters": bool(scene.pods),
+        "pods of DaemonSets are not drawn": len(scene.drawn) < len(scene.plan.workloads),
         "dashed box: cordoned or tainted": any(node.cordoned or node.taints for node in scene.plan.nodes),
         f"grey box: node {_done(scene)}": bool(scene.losses),
         f'<span class="was">{chip}</span> pale and dashed: replica before the disruption': bool(scene.losses and scene.pods),

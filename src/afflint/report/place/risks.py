@@ -17,7 +17,7 @@ _NAMES = 12
 
 
 class Risk(NamedTuple):
-    """What several applications or budgets have in common: ``title`` counts them, ``text`` names them, escaped."""
+    """What several applications or budgets have in common: ``title`` counts them, ``text`` names them; both are escaped."""
 
     title: str
     text: str
@@ -68,16 +68,16 @@ def risks(view: PlaceView) -> Iterator[Risk]:
     if now is None:
         return
     for key, found in _by_key(now.concentrated).items():
-        noun = domain_noun(key)
+        noun = view.escape(domain_noun(key))
         for movable in (True, False):
             why = f"nothing requires that: another {noun} could take a replica" if movable else f"no other {noun} can take a replica now"
             chosen = [each for each in found if each.movable == movable]
             if chosen:
                 where = [view.escape(view.nodes.get(each.domain, each.domain)) for each in chosen]
                 names = [f"{view.name(each.name)} ({each.replicas} in {domain})" for each, domain in zip(chosen, where, strict=True)]
-                yield Risk(_in_one_words(key, chosen), f"{why}: {list_some(names, _NAMES)}")
+                yield Risk(view.escape(_in_one_words(key, chosen)), f"{why}: {list_some(names, _NAMES)}")
     if number := len(now.scattered):
-        noun = domain_noun(view.plan.group_by)
+        noun = view.escape(domain_noun(view.plan.group_by))
         title = f"{pluralize(number, 'workload')} {'runs' if number == 1 else 'run'} in several {noun}s by chance"
         yield Risk(title, f"nothing requires that: {list_some([view.name(key) for key in now.scattered], _NAMES)}")
     if number := len(now.budgets):

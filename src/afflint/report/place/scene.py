@@ -46,15 +46,18 @@ class Scene(PlaceView):
         self.nodes = _node_names(self.racks)
         self.effects_of_losses = [self.effects(loss) for loss in self.losses]
         self.badges = badges(plan.workloads) if marks is None else marks
-        replicas = sum(len(workload.replicas) for workload in plan.workloads)
+        # Pods of DaemonSets are on every node: they are not drawn.
+        self.drawn = {workload.key: workload for workload in plan.workloads if workload.kind != "DaemonSet"}
+        replicas = sum(len(workload.replicas) for workload in self.drawn.values())
         self.dense = len(plan.nodes) > _DENSE_NODES or replicas > _DENSE_PODS * max(1, len(plan.nodes))
         self.pods: dict[str, list[tuple[str, str]]] = {}
-        for workload in plan.workloads:
+        for workload in self.drawn.values():
             for node, pods in replicas_by_node(workload).items():
                 self.pods.setdefault(node, []).extend((workload.key, pod) for pod in pods)
         self.takes: dict[str, list[int]] = {}
         self.arrivals: dict[str, list[Arrival]] = {}
         self.departures: dict[tuple[str, str], list[tuple[int, str | None]]] = {}
+        self.blocked = [{(each.workload, each.pod) for each in loss.blocked} for loss in self.losses]
         for number, loss in enumerate(self.losses, 1):
             self._add(number, loss)
         self.labels = _distinctive_labels(plan)
@@ -65,7 +68,7 @@ class Scene(PlaceView):
             self.takes.setdefault(node, []).append(number)
         for move in loss.moves:
             self.departures.setdefault((move.workload, move.pod), []).append((number, move.target))
-            if move.target is not None:
+            if move.target is not None and (move.workload in self.drawn or move.workload not in self.workloads):
                 self.arrivals.setdefault(move.target, []).append(Arrival(number, move.workload, move.pod, move.source))
 
     @property

@@ -5,7 +5,6 @@ No box drawing characters, and colours only repeat what the words say.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -42,6 +41,7 @@ from afflint.report.place.view import (
     pending,
     ranked,
     replicas_by_node,
+    shortened,
     worst,
 )
 from afflint.report.place.words import NOUNS, OUTCOMES, VERDICT_WORDS, list_some, reason_words
@@ -74,8 +74,6 @@ class Cell(NamedTuple):
 
 
 Row = tuple[Cell, ...]
-_NAME = re.compile(r"[\w.-]*\w")
-"""A name of a node, or a word."""
 
 
 class _Terminal(NamedTuple):
@@ -93,7 +91,7 @@ class _Terminal(NamedTuple):
 
     def short(self, text: str) -> str:
         """Return the text with the short names of nodes."""
-        return _NAME.sub(lambda name: self.nodes.get(name[0], name[0]), text) if self.nodes else text
+        return shortened(text, self.nodes)
 
 
 def render(plan: Plan, *, color: bool, width: int, verbose: bool = False, summary: bool = False) -> Iterator[str]:

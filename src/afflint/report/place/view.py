@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
@@ -33,6 +34,8 @@ from afflint.report.place.words import (
 )
 
 _MACHINES = frozenset(["VirtualMachine", "VirtualMachineInstance"])
+_NAME = re.compile(r"[\w.-]*\w")
+"""A name of a node, or a word."""
 _NODES_SHOWN = 16
 """Up to this many nodes get a row each in every table."""
 
@@ -300,6 +303,11 @@ def feasible_count(workload: WorkloadPlan) -> int:
     return sum([judgement.feasible for judgement in workload.verdicts.judgements])
 
 
+def is_machine(workload: WorkloadPlan) -> bool:
+    """Return whether a workload is a single virtual machine."""
+    return workload.kind in _MACHINES
+
+
 def is_in_trouble(workload: WorkloadPlan) -> bool:
     """Return whether a replica cannot be scheduled, or waits for a volume."""
     return workload.error is not None or any(replica.node is None or replica.why for replica in workload.replicas)
@@ -392,6 +400,11 @@ def common_suffix(names: Sequence[str]) -> str:
     if not any(char.isalpha() for char in ending) or any(len(name) == len(ending) for name in names):
         return ""
     return ending
+
+
+def shortened(text: str, names: Mapping[str, str]) -> str:
+    """Return the text with the short name of each node. ``names`` has them by the names that are longer."""
+    return _NAME.sub(lambda name: names.get(name[0], name[0]), text) if names else text
 
 
 def shared_start(names: Sequence[str]) -> str:
