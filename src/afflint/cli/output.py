@@ -212,7 +212,7 @@ def format_module(package: str, name: str) -> Any:
     return import_module(f"afflint.report.{package}.{_MODULES.get(name, name)}")
 
 
-_MODULES = {"json": "json_report", "html": "page"}
+_MODULES = {"json": "json_report", "csv": "csv_report", "html": "page"}
 
 
 def page_metadata() -> PageMetadata:

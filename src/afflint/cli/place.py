@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from afflint.workers import Workers
 
 T = TypeVar("T")
-_FORMATS = ("text", "json", "html")
+_FORMATS = ("text", "json", "csv", "html")
 RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources (`--no-resources`)"
 
 
@@ -225,7 +225,7 @@ def place(args: PlaceOptions) -> int:
         raise UserError("--together needs --lose, --drain or --remove")
     if not args.upgrade and (args.max_unavailable is not None or args.surge is not None):
         raise UserError("--max-unavailable and --surge need --upgrade")
-    found, clusters = by_cluster(partial(_placed_as_named, args), one=args.form == "html")
+    found, clusters = by_cluster(partial(_placed_as_named, args), one=args.form in ("csv", "html"))
     _note_unknown({name: errors for name, (_, errors) in found.items()})
     placed = {name: each for name, (each, _) in found.items() if each is not None}
     note_outside(args, args.paths, clusters)
@@ -412,8 +412,8 @@ def with_notes(plan: Plan, inputs: PlaceInputs, args: SimulationArguments, empty
 def _chunks(plan: Plan, args: PlaceOptions) -> Iterator[str]:
     if args.form == "html":
         return iter([format_module("place", "html").render(plan, page_metadata())])
-    if args.form == "json":
-        return iter(format_module("place", "json").render(plan))
+    if args.form in ("json", "csv"):
+        return iter(format_module("place", args.form).render(plan))
     import shutil
 
     from afflint.report.place import table
