@@ -320,7 +320,7 @@ def test_pods_that_run_against_their_rules_are_listed_in_every_format(place: Pla
         ],
     )
     text = place("--nodes", "-", piped=given).out
-    words = "a restart would move it to w1; the descheduler's RemovePodsViolatingNodeAffinity applies to it"
+    words = "a restart would move it, for example to w1; the descheduler's RemovePodsViolatingNodeAffinity applies to it"
     assert "1 running pod violates placement rules (rules apply when a pod is scheduled)" in text
     assert f"shop/db  db-0  w2  has {ZONE}=b, not a; {words}" in text
     assert "although node affinity no longer matches" not in text

@@ -217,6 +217,18 @@ def test_the_help_names_what_is_missing() -> None:
     )
 
 
+def test_the_help_advises_to_spread_where_no_node_would_help() -> None:
+    """Four of seven nodes are on one physical host: if it fails, Kubernetes evicts nothing, so more nodes take no replica."""
+    hosts = [(f"w{number}", "esx1" if number < 5 else "esx2") for number in range(1, 8)]
+    labels = "{{kubernetes.io/hostname: {0}, topology.kubernetes.io/zone: a, node.cluster.x-k8s.io/esxi-host: {1}}}"
+    nodes = "".join(f"- {{name: {name}, labels: {labels.format(name, host)}}}\n" for name, host in hosts)
+    [help_text] = [each.help for each in lint(nodes, workload(apart(HOST), replicas=2)) if each.rule == "not-failure-tolerant"]
+    assert help_text == (
+        "Spread the replicas over several physical hosts: those of physical host esx1 are not replaced "
+        "(evictions are suspended: 4 of 7 nodes in zone a are unavailable)."
+    )
+
+
 @pytest.mark.parametrize("key", [ZONE, HOST])
 def test_one_of_several_with_its_domain_is_what_several_are_for(key: str) -> None:
     """Three replicas in three zones lose one with a zone, and as many replicas as nodes one with a node: that is the design."""

@@ -15,7 +15,7 @@ from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.placement.upgrade_pools import UpgradeRequest, unavailable_nodes
 from afflint.report.place import json_report, page, table
 from checkout import ROOT
-from cluster_objects import HOST, ZONE, Object, app, budget, node, pod, spread, zoned
+from cluster_objects import HOST, PREFERRED, ZONE, Object, app, budget, expression, node, pod, spread, zoned
 from workload_objects import apart_by, inventory, pod_source
 
 LIVE = {
@@ -210,6 +210,19 @@ def test_after_the_first_obstacle_the_others_are_listed_by_cause() -> None:
         "node n3     virt-launcher-b of default/b is not evicted from n3",
         "node n4     web-0 of default/web is not evicted from n4",
         "free        no pod stops it on 1 node",
+    ]
+
+
+def test_single_replicas_that_end_in_another_zone_are_counted() -> None:
+    """Ten workloads of one replica on n1 move away, and do not return."""
+    fixed = {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [expression("x In y")]}}]}}}
+    many = [pod_source(f"app{number}", **fixed) for number in range(10)]
+    nodes = [node("n1", {HOST: "n1", ZONE: "a", "x": "y"}), node("n2", {HOST: "n2", ZONE: "b"})]
+    ends = [line for line in lines(planned(nodes, many, name=f"{HOST}=n1")) if line.startswith("in the end")]
+    assert ends == [
+        "in the end  10 workloads of one replica run in another zone: "
+        + ", ".join(f"default/app{number}" for number in range(8))
+        + " and 2 more"
     ]
 
 

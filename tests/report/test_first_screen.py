@@ -129,6 +129,13 @@ def test_a_refused_drain_names_what_would_block_it_with_force() -> None:
     assert note.startswith("with --force, the drain of w1 would not complete either: web-a is not evicted: PodDisruptionBudget web ")
 
 
+def test_what_blocked_drains_do_before_they_stop_is_in_the_sums() -> None:
+    lone = pod("db-a", "w1", nodeSelector={HOST: "w1"})
+    text = blocks(plan(pod("web-a", "w1"), pod("web-b", "w3"), lone, budgets=(budget(minAvailable=2),), drain=("w1", "w2")))[-1]
+    sums = "2 drains: 1 is blocked, 1 is survived by every workload. Of those that do not complete, 1 takes a workload down."
+    assert sums in text
+
+
 def test_a_selection_says_what_is_at_risk_of_it() -> None:
     found = selected(plan(pod("web-a", "w1"), pod("web-b", "w2"), pod("tool", "w2")), ["tool"])
     assert blocks(found)[0] == "1 pod keeps 1 of 3 nodes from being drained."
@@ -139,7 +146,7 @@ def test_names_of_nodes_are_shortened_and_a_note_says_so() -> None:
     pods = [pod("web-a", "w1.rack.example.com", affinity=apart(WEB)), pod("web-b", "w1.rack.example.com", affinity=apart(WEB))]
     text = blocks(plan(*pods, nodes=nodes))
     assert text[1].endswith(
-        "default/web web-b w1 already has a replica of web; a restart would move it to w2; the descheduler's "
+        "default/web web-b w1 already has a replica of web; a restart would move it, for example to w2; the descheduler's "
         "RemovePodsViolatingInterPodAntiAffinity applies to it"
     )
     assert text[-1].endswith("note: node names are shortened: w1 is w1.rack.example.com")

@@ -420,7 +420,7 @@ def test_vms_that_are_one_application_share_a_row() -> None:
     plan = Plan("zone", nodes, tuple(machines), losses, (), applications=(Application("shop/sql", "anti-affinity", keys),))
     assert cells(plan) == {"shop/sql": [("degraded", "2 of 3")] * 3}
     assert "Of 3 failures: 3 degrade an application." in page(plan).text
-    assert "shop/sql degraded keeps 2 of 3" in page(plan).text
+    assert "shop/sql degraded keeps 2 of 3 replicas" in page(plan).text
 
 
 def test_many_single_machines_share_a_row_whose_sums_equal_theirs() -> None:

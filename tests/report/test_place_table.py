@@ -210,8 +210,8 @@ def test_two_kinds_of_one_name_are_distinguished() -> None:
     moves = tuple(ReplicaMove(each.key, each.replicas[0].pod, "n1", None) for each in pair)
     loss = DisruptionEffect("node n1", ("n1",), moves, {each.key: "dead" for each in pair})
     lines = block(table(Plan("zone", (node("n1", "a"),), tuple(pair), (loss,), ())), "1 failure")
-    assert lines[1].startswith("  node n1  down  Job shop/web: 0 of 1 replica runs; ")
-    assert lines[2].startswith("           down  Deployment shop/web: 0 of 1 replica runs; ")
+    assert lines[1].startswith("  node n1  down  Job shop/web: does not run; ")
+    assert lines[2].startswith("           down  Deployment shop/web: does not run; ")
 
 
 def test_lines_are_as_wide_as_asked_where_the_words_allow_it() -> None:
@@ -304,7 +304,7 @@ def test_a_failure_of_a_workload_that_is_not_there_is_still_reported() -> None:
     stray = BAKERY._replace(
         workloads=(), losses=(DisruptionEffect("node x", ("x",), (ReplicaMove(LEDGER, "p", "x", None, "why"),), {LEDGER: "dead"}),)
     )
-    assert block(table(stray, width=200), "1 failure")[1] == f"  node x  down  {LEDGER}: 0 of 1 replica runs; p stays Pending (why)"
+    assert block(table(stray, width=200), "1 failure")[1] == f"  node x  down  {LEDGER}: does not run; p stays Pending (why)"
 
 
 def test_the_taint_of_control_planes_is_not_a_reason_beside_others() -> None:
@@ -342,6 +342,6 @@ def test_applications_that_are_harmed_for_one_reason_share_it() -> None:
     loss = DisruptionEffect("node n1", ("n1",), moves, {move.workload: "dead" for move in moves}, applications=effects)
     groups = tuple(Application(name, "Service x", tuple(each.key for each in pair)) for name, pair in pairs)
     text = table(Plan("zone", (node("n1", "a"),), tuple(single), (loss,), (), applications=groups), width=120)
-    assert "  node n1  degraded  shop/a keeps 1 of 2\n           degraded  shop/b keeps 1 of 2\n" in text
+    assert "  node n1  degraded  shop/a keeps 1 of 2 replicas\n           degraded  shop/b keeps 1 of 2 replicas\n" in text
     assert "  2 VMs down whose replicas are not recreated (stuck): shop/a-0, shop/b-0\n" in text
     assert text.endswith("1 failure: 1 degrades an application.\n")

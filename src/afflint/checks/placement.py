@@ -18,6 +18,7 @@ from afflint.index.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, S
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word
 from afflint.placement import order_search, proofs
 from afflint.placement.disruption_budgets import BudgetStatus
+from afflint.placement.node_lifecycle import SUSPENDED
 from afflint.placement.proofs import FailedReplica, TooFewDomains
 from afflint.placement.rejections import port_words
 from afflint.scheduler.nodes import ITSELF
@@ -192,7 +193,10 @@ def _fewer(view: ClusterView, pod_source: PodSource, failures: Sequence[FailedRe
         message += f"; PodDisruptionBudget {quoted(budget.budget.name)} needs {budget.desired}"
     part = view.parts[reported[0].what]
     why = reported[0].explain()
-    remedy = f"Provide a node for the replicas of {part.word} {_plain(part.name)}; the other nodes do not accept them: {why}."
+    if why.startswith(SUSPENDED):
+        remedy = f"Spread the replicas over several {part.word}s: those of {part.word} {_plain(part.name)} are not replaced ({why})."
+    else:
+        remedy = f"Provide a node for the replicas of {part.word} {_plain(part.name)}; the other nodes do not accept them: {why}."
     return _match(view.pods_of(pod_source), pod_source, (), message, remedy=remedy if why else "")
 
 

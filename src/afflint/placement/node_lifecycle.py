@@ -22,7 +22,8 @@ from afflint.storage.pod_volumes import PodClaim
 
 OUTSTAYS = "it is not evicted: it tolerates the taint of an unreachable node without a time limit"
 NO_QUORUM = "the control plane loses its quorum: no pod is replaced until it recovers"
-FIRST_NODE = "the pods of the first node that fails may still be evicted: evictions are suspended when the others fail"
+SUSPENDED = "evictions are suspended"
+FIRST_NODE = f"the pods of the first node that fails may still be evicted: {SUSPENDED} when the others fail"
 _EXCLUDED = "node.kubernetes.io/exclude-disruption"
 # Seconds without a heartbeat before the taints are added and the pods' tolerationSeconds start.
 _SILENCE = 50
@@ -149,7 +150,7 @@ class Zones:
         failing = set(failing)
         down = failing | self._silent
         if self._members and all(down.issuperset(members) for members in self._members.values()):
-            return dict.fromkeys(failing, "evictions are suspended while all nodes are unavailable")
+            return dict.fromkeys(failing, f"{SUSPENDED} while all nodes are unavailable")
         found = {}
         for zone in {self._zone_of[node] for node in failing if node in self._zone_of}:
             members = self._members[zone]
@@ -157,7 +158,7 @@ class Zones:
             partly = _ENOUGH <= lost < len(members) and lost / len(members) >= _MOST_OF_ZONE
             if partly and len(members) <= _LARGE_ZONE:
                 which = f" in zone {zone[1]}" if zone[1] else " without a zone" if len(self._members) > 1 else ""
-                why = f"evictions are suspended: {lost} of {len(members)} nodes{which} are unavailable"
+                why = f"{SUSPENDED}: {lost} of {len(members)} nodes{which} are unavailable"
                 found.update(dict.fromkeys(failing.intersection(members), why))
         return found
 

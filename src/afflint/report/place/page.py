@@ -159,7 +159,11 @@ def _lead(scene: Scene) -> str:
         totals = [pluralize(len(losses), NOUNS[action]) for action, losses in by_action(plan.losses).items()]
         text += f" Of {join_words(totals)}: {', '.join(parts)}."
     results = [f"{shown(rollout_tally(plan.rollouts, plan.group_by))}."] if plan.rollouts else []
-    others = [*scene.left_out_words(), *(each for action in by_action(plan.losses) for each in scene.other_losses_words(action))]
+    others = [
+        *scene.stopped_harm_words(plan.losses),
+        *scene.left_out_words(),
+        *(each for action in by_action(plan.losses) for each in scene.other_losses_words(action)),
+    ]
     return " ".join([text, *others, *results, *(f"{shown(each.name)} {each.result}." for each in sequences(scene))])
 
 

@@ -109,12 +109,19 @@ def _upgrade(view: PlaceView, upgrade: UpgradeEffect) -> Iterator[SequenceLine]:
             text = f"{pluralize(without_node, 'replica')} of {names.get(workload.key, workload.key)}: {workload.unjudged}"
             yield SequenceLine("unjudged", "not evaluated", text)
     yield from _move_lines(upgrade.replicas)
-    for change in sorted(upgrade.domains, key=_gain)[:_LISTED]:
+    # Replicas that are alone are counted: where each of them ends is rarely of interest.
+    moved = [change for change in upgrade.domains if sum(change.before.values()) == sum(change.after.values()) == 1]
+    if len(moved) > _LISTED:
+        listed = list_some([names.get(change.workload, change.workload) for change in moved], _LISTED)
+        text = f"{len(moved)} workloads of one replica run in another {domain_noun(plan.group_by)}: {listed}"
+        yield SequenceLine("", "in the end", text)
+    changes = [change for change in upgrade.domains if len(moved) <= _LISTED or change not in moved]
+    for change in sorted(changes, key=_gain)[:_LISTED]:
         text = f"{_domains(plan.group_by, change.before)} -> {_domains(plan.group_by, change.after)}"
         state = "degraded" if _gain(change)[0] < 0 else ""
         yield SequenceLine(state, "in the end", f"{names.get(change.workload, change.workload)}: {text}")
-    if len(upgrade.domains) > _LISTED:
-        yield SequenceLine("", "in the end", f"{len(upgrade.domains) - _LISTED} more workloads run in other places")
+    if len(changes) > _LISTED:
+        yield SequenceLine("", "in the end", f"{len(changes) - _LISTED} more workloads run in other places")
 
 
 def _pool_lines(pool: PoolUpgrade, names: Mapping[str, str], *, alone: bool) -> Iterator[SequenceLine]:

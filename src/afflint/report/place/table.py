@@ -553,6 +553,7 @@ def _summary(view: PlaceView, terminal: _Terminal) -> Iterator[str]:
         yield from [f"Left out: {rollout_tally(others, plan.group_by)}."] if others else []
     for action, losses in by_action(plan.losses).items():
         yield f"{pluralize(len(losses), NOUNS[action])}: " + ", ".join(_tally(losses, view, terminal)) + "."
+        yield from view.stopped_harm_words(losses)
         yield from view.other_losses_words(action)
     if plan.upgrades or plan.descheduling:
         for each in sequences(view):

@@ -119,9 +119,11 @@ class Effect(NamedTuple):
 
     @property
     def running_words(self) -> str:
-        """How many replicas run: ``2 of 3 replicas run``, or ``VM down``."""
+        """How many replicas run: ``2 of 3 replicas run``, ``does not run`` or ``VM down``."""
         if self.is_machine and self.left == 0:
             return "VM down"
+        if self.asked == 1 and self.left == 0:
+            return "does not run"
         return f"{self.left} of {pluralize(self.asked, 'replica')} {'runs' if self.asked == 1 else 'run'}"
 
 
@@ -208,6 +210,13 @@ class PlaceView:
         )
         some = f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
         return f"{number} {TALLIED[verdict][number > 1].format(some=some, every=f'{noun} that runs' if has_idle else noun)}"
+
+    def stopped_harm_words(self, losses: Iterable[DisruptionEffect]) -> Iterator[str]:
+        """Yield a sentence about what drains do to applications before they are blocked."""
+        counts = tally(worst(loss) for loss in losses if loss.blocked)
+        parts = [self.tally_words(outcome, counts[outcome]) for outcome in OUTCOMES[:2] if counts[outcome]]
+        if parts:
+            yield f"Of those that do not complete, {join_words(parts)}."
 
     def left_out_words(self) -> Iterator[str]:
         """Yield a sentence about the workloads that are left out of a selection, if there are any."""

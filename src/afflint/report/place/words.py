@@ -211,15 +211,22 @@ def _other_reasons(reasons: str) -> str:
 def violation_words(violation: Violation) -> str:
     """Return why a pod runs against its rules, and what would happen to it: a restart, a live migration, the descheduler."""
     found = [violation.why]
+    ways = {}
+    if violation.recreated and violation.restart:
+        ways[violation.restart] = "a restart"
+    if violation.migration:
+        ways[violation.migration] = (
+            f"{ways[violation.migration]} or a live migration" if violation.migration in ways else "a live migration"
+        )
     if not violation.recreated:
-        found.append("it is not recreated after a deletion")
+        is_machine = violation.workload.startswith("Virtual")
+        found.append("the VM stays off if its pod is deleted" if is_machine else "it is not recreated after a deletion")
     elif violation.restart is None:
         found.append("after a restart it would stay Pending")
-    else:
-        found.append(f"a restart would move it to {violation.restart}")
-    if violation.migrates:
-        to = f"would move it to {violation.migration}" if violation.migration else "finds no node"
-        found.append(f"a live migration {to}")
+    # One of several nodes that are equally good, perhaps.
+    found += [f"{way} would move it, for example to {node}" for node, way in ways.items()]
+    if violation.migrates and violation.migration is None:
+        found.append("a live migration finds no node")
     if violation.descheduler:
         found.append(f"the descheduler's {violation.descheduler} applies to it")
     return "; ".join(found)
@@ -244,10 +251,10 @@ def preempted_words(preempted: Preempted) -> str:
 
 
 def keeping_words(effect: ApplicationEffect) -> str:
-    """Return what a disruption leaves of an application: ``keeps 2 of 3``, ``has no running replica for a time``."""
+    """Return what a disruption leaves of an application: ``keeps 2 of 3 replicas``, ``has no running replica for a time``."""
     if effect.outcome == "interrupted":
         return "has no running replica for a time"
-    return f"keeps {effect.left} of {effect.replicas}"
+    return f"keeps {effect.left} of {pluralize(effect.replicas, 'replica')}"
 
 
 def fate_words(moves: Sequence[ReplicaMove]) -> str:
