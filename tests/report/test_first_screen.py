@@ -159,6 +159,11 @@ def test_many_workloads_that_are_fine_are_one_line() -> None:
     assert "ReplicaSet default/w7 2 of 2" in " ".join(blocks(found, verbose=True))
 
 
+def test_a_summary_begins_with_the_sentence() -> None:
+    (found,) = blocks(plan(pod("tool", "w2")), summary=True)
+    assert found.startswith("1 pod keeps 1 of 3 nodes from being drained. 1 of 1 replica of 1 workload scheduled on 3 nodes.")
+
+
 def test_json_has_every_name() -> None:
     found = plan(*[pod(f"web-{letter}", "w1") for letter in "abcdefghijklmnopqrstu"], budgets=(budget(maxUnavailable=0),))
     document = json.loads("".join(json_report.render(found)))

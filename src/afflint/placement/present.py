@@ -26,19 +26,21 @@ def present_state(evictions: Evictions, applications: Sequence[Application], key
     if not running:
         return None
     state = ClusterState(evictions)
-    pods = list(_running(state))
+    pods = _running(state)
     concentrated = tuple(_concentrated(state, applications, (HOSTNAME, key)))
     return PresentState(running, tuple(_blocked(state, pods)), tuple(_exhausted(state, pods)), concentrated, tuple(scattered))
 
 
-def _running(state: ClusterState) -> Iterator[tuple[Pod, str]]:
-    """Yield the running pods that a drain evicts, each with its node."""
-    index = state.schedule_index
-    for node in state.cluster.nodes:
-        for pod in state.cluster.evicted((node,)):
-            placed = index.owners.get(pod.key)
-            if (placed is None or pod.key in placed.stays) and not index.is_tied(pod):
-                yield pod, node
+def _running(state: ClusterState) -> list[tuple[Pod, str]]:
+    """Return the running pods that a drain evicts, each with its node, in the order of the nodes."""
+    index, cluster = state.schedule_index, state.cluster
+    where, numbers = cluster.pods, cluster.table.numbers
+    found = []
+    for pod in cluster.evicted(cluster.nodes):
+        placed = index.owners.get(pod.key)
+        if (placed is None or pod.key in placed.stays) and not index.is_tied(pod):
+            found.append((pod, where[pod.key]))
+    return sorted(found, key=lambda each: numbers[each[1]])
 
 
 def _blocked(state: ClusterState, pods: list[tuple[Pod, str]]) -> Iterator[Blocked]:

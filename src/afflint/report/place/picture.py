@@ -21,6 +21,7 @@ from afflint.report.place.words import (
     DONE,
     NOUNS,
     OUTCOMES,
+    STOPPED_NOTE,
     VERDICT_WORDS,
     domain_words,
     fate_words,
@@ -103,6 +104,8 @@ def _afterwards(scene: Scene) -> Iterator[str]:
     nouns = join_words([NOUNS[action] for action in scene.actions], "or")
     yield f'<section class="after when a0">\n<h3>No {nouns} selected</h3>\n'
     means = " ".join(f"{NOUNS[action].capitalize()}: {ACTION_NOTES[action]}." for action in scene.actions)
+    if any(scene.blocked):
+        means += f" {STOPPED_NOTE.capitalize()}."
     yield f'<p class="soft">Choose a {scene.noun} to see its effects. {means}</p>\n</section>\n'
     for number, (loss, affected) in enumerate(zip(scene.losses, scene.effects_of_losses, strict=True), 1):
         nodes = f" <small>{len(loss.nodes)} nodes</small>" if len(loss.nodes) > 1 else ""

@@ -102,7 +102,8 @@ def render(plan: Plan, *, color: bool, width: int, verbose: bool = False, summar
     view = PlaceView(plan, visible)
     terminal = _Terminal(painter(color), width, {visible(name): visible(short) for name, short in view.nodes.items() if name != short})
     gap = ""
-    blocks = [chain(_summary(view, terminal), _not_shown(view))] if summary else _blocks(view, terminal, verbose=verbose)
+    first = terminal.wrapped("", headline(view)) if plan.now is not None else ()
+    blocks = [chain(first, _summary(view, terminal), _not_shown(view))] if summary else _blocks(view, terminal, verbose=verbose)
     for block in chain([plan.also_read] if plan.also_read else [], blocks):
         yield gap + "".join(f"{line.rstrip()}\n" for line in block)
         gap = "\n"
