@@ -70,13 +70,14 @@ def _has_other_instance(state: ClusterState, pod: Pod, cluster: str) -> bool:
 
 
 def can_leave(state: ClusterState, pod: Pod, node: str) -> bool:
-    """Return whether a pod can be evicted or live-migrated now. Nothing changes."""
+    """Return whether a pod can be evicted or live-migrated now. No pod moves."""
     eviction = state.evictions.of(pod)
     if eviction.what == "allowed":
         return _budgets_allow(state, pod, node)
-    return eviction.what == "migrates" and bool(
-        state.cluster.feasible_nodes(target := migration_target(pod, state.cluster, node)) or _attempt(state, pod, target).nodes
-    )
+    if eviction.what != "migrates":
+        return False
+    target = _target(state, pod, node)
+    return bool(state.cluster.feasible_nodes(target) or _attempt(state, pod, target).nodes)
 
 
 def _budgets_allow(state: ClusterState, pod: Pod, node: str) -> bool:
@@ -85,6 +86,10 @@ def _budgets_allow(state: ClusterState, pod: Pod, node: str) -> bool:
     budgets = _limiting(state, pod)
     phase = state.unready.get(pod.key)
     return phase == PENDING or (len(budgets) < 2 and all(state.allows(each, unready=phase is not None) for each in budgets))
+
+
+def _target(state: ClusterState, pod: Pod, node: str) -> Pod:
+    return migration_target(pod, state.cluster, node)
 
 
 def _attempt(state: ClusterState, pod: Pod, target: Pod) -> Attempt:
@@ -96,7 +101,7 @@ def _attempt(state: ClusterState, pod: Pod, target: Pod) -> Attempt:
 
 
 def _migrate(state: ClusterState, pod: Pod, node: str, cause: str) -> bool:
-    wanted = migration_target(pod, state.cluster, node)
+    wanted = _target(state, pod, node)
     attempt = _attempt(state, pod, wanted)
     target = attempt.nodes.get(wanted.key)
     if target is None:
@@ -117,7 +122,7 @@ def why_blocked(state: ClusterState, pod: Pod, node: str) -> Blocked:
     if eviction.why:
         return blocked(state, pod, node, eviction.why)
     if eviction.what == "migrates":
-        target = migration_target(pod, state.cluster, node)
+        target = _target(state, pod, node)
         reasons = next(iter(schedule_pods(state.cluster, [target]).pending.values()), {})
         title = state.schedule_index.titles.get(pod.key, "")
         why = state.schedule_index.why(state.cluster, target, title, reasons, failed=state.unavailable)
