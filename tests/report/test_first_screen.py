@@ -10,7 +10,7 @@ from afflint.controllers.observed_workloads import observed_workloads
 from afflint.placement.plan import Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.placement.selection import selected
-from afflint.report.place import json_report, table
+from afflint.report.place import json_report, page, table
 from checkout import ROOT
 from cluster_objects import HOST, ZONE, Object, apart, budget, node, together, zoned
 from cluster_objects import pod as plain_pod
@@ -162,6 +162,19 @@ def test_many_workloads_that_are_fine_are_one_line() -> None:
 def test_a_summary_begins_with_the_sentence() -> None:
     (found,) = blocks(plan(pod("tool", "w2")), summary=True)
     assert found.startswith("1 pod keeps 1 of 3 nodes from being drained. 1 of 1 replica of 1 workload scheduled on 3 nodes.")
+
+
+def test_the_page_has_the_sentence_the_risks_and_the_causes_above_the_picture() -> None:
+    text = page.render(plan(pod("web-a", "w1"), pod("web-b", "w1"), pod("tool<b>", "w2"), drain=("each:node",)))
+    parts = (
+        '<p class="lead">1 pod keeps 1 of 3 nodes from being drained and 1 workload runs on one node. 3 of 3 replicas scheduled.',
+        "<b>1 workload runs on one node</b>: nothing requires that: another node could take a replica: default/web (2 in w1)",
+        "1 pod keeps 1 of 3 nodes from being drained</summary>",
+        "node w2</span> tool&lt;b&gt; of default/tool&lt;b&gt; is not evicted from w2",
+        'class="stage',
+    )
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
 
 
 def test_json_has_every_name() -> None:

@@ -148,9 +148,10 @@ def _lead(scene: Scene) -> str:
     plan = scene.plan
     replicas = [replica for workload in plan.workloads for replica in workload.replicas]
     scheduled = sum(replica.node is not None for replica in replicas)
-    text = f"{shown(headline(scene))} {scheduled} of {pluralize(len(replicas), 'replica')} scheduled.".strip()
+    text = f"{scheduled} of {pluralize(len(replicas), 'replica')} scheduled."
     if scheduled < len(replicas):
         text = f'<span class="short">{text}</span>'
+    text = f"{shown(headline(scene))} {text}".strip()
     if plan.losses:
         blocked = sum(bool(loss.blocked) for loss in plan.losses)
         counts = words.tally(worst(loss) for loss in plan.losses if not loss.blocked)

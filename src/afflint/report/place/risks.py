@@ -85,8 +85,8 @@ def risks(view: PlaceView) -> Iterator[Risk]:
         yield Risk(title, list_some([view.escape(each.name) for each in now.budgets], _NAMES))
 
 
-def stopping(view: PlaceView) -> tuple[list[Blocked], list[list[Harm]]]:
-    """Return the pods that keep nodes from being drained which no requested drain covers, and the same by cause."""
-    drained = {node for loss in view.plan.losses for node in loss.drained}
-    found = [each for each in view.plan.now.blocked if each.node not in drained] if view.plan.now is not None else []
+def stopping(view: PlaceView, *, drained: bool = True) -> tuple[list[Blocked], list[list[Harm]]]:
+    """Return the pods that keep nodes from being drained, and the same by cause; without ``drained``, only nodes that no drain covers."""
+    covered = set() if drained else {node for loss in view.plan.losses for node in loss.drained}
+    found = [each for each in view.plan.now.blocked if each.node not in covered] if view.plan.now is not None else []
     return found, similar_harms([DisruptionEffect("", (), (), {}, "drain", tuple(found))], view) if found else []

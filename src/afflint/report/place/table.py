@@ -142,7 +142,7 @@ def _at_risk(view: PlaceView, terminal: _Terminal) -> Iterator[Iterable[str]]:
     if found := list(risks(view)):
         rows: list[Row] = [(Cell(each.title, "strong"), Cell(each.text)) for each in found]
         yield [terminal.heading("At risk now"), *_table(rows, terminal)]
-    pods, causes = stopping(view)
+    pods, causes = stopping(view, drained=False)
     if pods:
         rows = [
             (Cell(node_count(alike), "strong"), _state(alike[0].state), Cell(alike_words(alike, view))) for alike in causes[:_HARMS_SHOWN]
