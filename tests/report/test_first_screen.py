@@ -47,9 +47,13 @@ def test_a_cluster_without_risks_is_described_in_one_sentence() -> None:
     found = plan(pod("web-a", "w1"), pod("web-b", "w3"))
     assert found.now is not None
     assert (found.now.running, found.now.blocked, found.now.concentrated) == (2, (), ())
-    assert blocks(found)[0] == (
-        "Each running pod can leave its node and violates no placement rule, and no application with several replicas is in one place only."
-    )
+    fine = "can leave its node and violates no placement rule, and no application with several replicas is in one place only."
+    assert blocks(found)[0] == f"Each running pod of the workloads {fine}"
+
+
+def test_pods_of_an_unknown_scheduler_are_not_among_those_that_are_fine() -> None:
+    found = plan(pod("web-a", "w1", schedulerName="volcano"))
+    assert blocks(found)[0].startswith("Each running pod of the evaluated workloads can leave its node")
 
 
 def test_manifests_without_running_pods_have_no_present_state() -> None:

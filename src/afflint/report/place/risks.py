@@ -37,8 +37,9 @@ def headline(view: PlaceView) -> str:
     parts += [_in_one_words(key, found) for key, found in _by_key(now.concentrated).items()]
     if parts:
         return f"{join_words(parts)}."
-    which = "Each running pod" + " of the selected workloads" * (plan.left_out is not None)
-    return f"{which} can leave its node and violates no placement rule, and no application with several replicas is in one place only."
+    which = "selected" if plan.left_out is not None else "evaluated" if any(each.unjudged for each in plan.workloads) else ""
+    fine = "can leave its node and violates no placement rule, and no application with several replicas is in one place only"
+    return f"Each running pod of the {which}{' ' * bool(which)}workloads {fine}."
 
 
 def stopping_words(view: PlaceView, found: Sequence[Blocked]) -> str:
