@@ -260,6 +260,7 @@ class TestUsage:
         assert (done.code, done.out) == (2, "")
         assert done.err.strip() == "afflint: No such command 'chek'. Did you mean 'check'?"
         assert afflint("version").err.strip() == "afflint: No such command 'version'. Did you mean '--version'?"
+        assert afflint("drain", "w1").err.strip() == "afflint: No such command 'drain'. Did you mean 'place --drain'?"
 
     def test_a_word_is_never_shown_raw(self, afflint: Afflint) -> None:
         done = afflint("check", "--select", "\x1b[31mred")

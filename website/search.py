@@ -24,7 +24,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "install.html#in-a-container": ("docker", "podman"),
     "lab.html": ("getting started", "nodeSelector", "nodeAffinity", "podAffinity", "podAntiAffinity"),
     "nodes.html": ("karpenter", "cluster api"),
-    "nodes.html#simulate-failures-drains-and-removals": ("drain", "failure"),
+    "nodes.html#simulate-failures-drains-and-removals": ("drain", "failure", "evacuate", "maintenance mode"),
     "policies.html": ("policy", "custom rule", "own rules"),
     "pre-commit.html": ("precommit",),
     "rendering.html": ("kustomization",),

@@ -134,6 +134,11 @@ def _rule_names(incomplete: str, *, multiple: bool) -> list[CompletionItem]:
     ]
 
 
+_ELSEWHERE = {"version": "--version", "simulate": "place", "fail": "place --lose"}
+_ELSEWHERE |= {each: f"place --{each}" for each in ("deschedule", "drain", "lose", "remove", "roll", "upgrade")}
+"""What users mean by the names of options, and by other words, that they take for commands."""
+
+
 class _Commands(click.Group):
     """The group of all commands, which imports only the command that is run."""
 
@@ -153,7 +158,7 @@ class _Commands(click.Group):
         if name not in COMMANDS:
             if name.startswith("-") or context.resilient_parsing:  # Completion in a shell prints no errors.
                 return None
-            close = "--version" if name == "version" else nearest(name, COMMANDS)
+            close = _ELSEWHERE.get(name) or nearest(name, COMMANDS)
             raise click.UsageError(f"No such command {name!r}." + (f" Did you mean {close!r}?" if close else ""))
         return ClickCommand(name, load_command(name))
 
