@@ -87,6 +87,13 @@ def test_replicas_that_must_be_together_are_not_together_by_chance() -> None:
     assert [(each.key, each.movable) for each in found.now.concentrated] == [(HOST, False)]
 
 
+def test_one_replica_that_could_run_elsewhere_is_enough() -> None:
+    """Two revisions of a workload: only the old pod has to be in zone a."""
+    found = plan(pod("web-a", "w1", nodeSelector={ZONE: "a"}), pod("web-b", "w2"))
+    assert found.now is not None
+    assert [each.movable for each in found.now.concentrated] == [True]
+
+
 def test_pods_of_one_zone_cluster_and_of_jobs_are_not_at_risk() -> None:
     jobs = [pod("job-a", "w1"), pod("job-b", "w1")]
     for each in jobs:

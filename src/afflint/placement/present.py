@@ -10,7 +10,7 @@ from afflint.placement.draining import LINGERS, refusal
 from afflint.placement.evictions import Evictions
 from afflint.placement.plan import Application, Blocked, Concentration, ExhaustedBudget, PresentState
 from afflint.placement.pod_evictions import blocked, can_leave, why_blocked
-from afflint.scheduler.pods import Pod
+from afflint.scheduler.pods import Pod, scheduling_key
 
 _ENDS = frozenset(["Job", "CronJob"])
 """The kinds whose pods end by themselves: it does not matter that they run in one place."""
@@ -90,8 +90,15 @@ def _shared_domain(state: ClusterState, pods: Sequence[tuple[Pod, str]], key: st
     [domain] = here if len(here) == 1 else [None]
     if domain is None or len({each for each in column if each is not None}) < 2:
         return None
-    pod, node = pods[0]
-    state.cluster.unbind(pod)
-    elsewhere = any(column[numbers[each]] not in here for each in state.cluster.feasible_nodes(pod))
-    state.cluster.bind(pod, node)
-    return key, domain, elsewhere
+    # Pods that differ only in name can run in the same places.
+    different = {scheduling_key(pod): (pod, node) for pod, node in pods}.values()
+    return key, domain, any(_can_run_elsewhere(state, pod, node, column) for pod, node in different)
+
+
+def _can_run_elsewhere(state: ClusterState, pod: Pod, node: str, column: Sequence[str | None]) -> bool:
+    """Return whether a pod could run in another domain than that of its node, with all others where they run."""
+    cluster, numbers = state.cluster, state.cluster.table.numbers
+    cluster.unbind(pod)
+    found = any(column[numbers[each]] != column[numbers[node]] for each in cluster.feasible_nodes(pod))
+    cluster.bind(pod, node)
+    return found
