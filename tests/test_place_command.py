@@ -350,8 +350,8 @@ def test_a_drain_that_does_not_end_is_reported_with_the_arithmetic_of_its_budget
     assert done.code == 1
     assert done.out.split("\n\n")[-2].splitlines() == [
         "1 drain (kubectl drain; blocked: never completes, refused: fails at once)",
-        "  node w1  blocked  web-0 of shop/web is not evicted: PodDisruptionBudget web (minAvailable 2)",
-        "                    requires 2 of 2 pods to be healthy, and 2 are",
+        "  node w1  blocked  web-0 of shop/web is not evicted from w1: PodDisruptionBudget web (minAvailable",
+        "                    2) requires 2 of 2 pods to be healthy, and 2 are",
     ]
     assert done.out.endswith("1 drain: 1 is blocked.\n")
     assert "is not evicted from w1" in place("web.yaml", "--nodes", "nodes.yaml", "--drain", "w1", "--format", "html", web=WEB + BUDGET).out

@@ -160,9 +160,7 @@ def test_one_failure_that_harms_many_workloads_for_one_reason_lists_it_once() ->
     lines = block(table(Plan("zone", nodes, tuple(pods), (dead._replace(removed=removed),), ()), width=400), "1 failure")
     listed = ", ".join(f"erp/vm{number}" for number in range(12)) + " and 8 more; for example, erp/vm0"
     assert lines[1:] == [
-        f"  zone=a (3 nodes)  down         20 workloads whose replicas are not recreated ({held}): "
-        + ", ".join(f"erp/vm{number}: VM down" for number in range(8))
-        + " and 12 more",
+        f"  zone=a (3 nodes)  down         20 workloads: {listed}: VM down; vm0-0 is not recreated ({held})",
         f"    after removal   interrupted  20 workloads: {listed} has no running replica for a time; recreated: vm0-0 -> n4",
     ]
 
@@ -334,7 +332,7 @@ def test_the_summary_has_the_counts_only() -> None:
     assert text == table(BAKERY)[table(BAKERY).index("note: No node carries") :] + "Not shown: notes about 1 workload.\n"
 
 
-def test_applications_that_are_harmed_for_one_reason_share_it() -> None:
+def test_an_application_that_is_harmed_is_described_with_its_workloads() -> None:
     single = [workload(f"VirtualMachine shop/{name}", (), [Replica(f"{name}-pod", "n1")]) for name in ("a-0", "a-1", "b-0", "b-1")]
     moves = tuple(ReplicaMove(each.key, each.replicas[0].pod, "n1", None, "stuck", "held") for each in single[::2])
     pairs = (("shop/a", single[:2]), ("shop/b", single[2:]))
@@ -342,6 +340,6 @@ def test_applications_that_are_harmed_for_one_reason_share_it() -> None:
     loss = DisruptionEffect("node n1", ("n1",), moves, {move.workload: "dead" for move in moves}, applications=effects)
     groups = tuple(Application(name, "Service x", tuple(each.key for each in pair)) for name, pair in pairs)
     text = table(Plan("zone", (node("n1", "a"),), tuple(single), (loss,), (), applications=groups), width=120)
-    assert "  node n1  degraded  shop/a keeps 1 of 2 replicas\n           degraded  shop/b keeps 1 of 2 replicas\n" in text
-    assert "  2 VMs down whose replicas are not recreated (stuck): shop/a-0, shop/b-0\n" in text
+    lines = [f"shop/{name} keeps 1 of 2 replicas: shop/{name}-0: VM down; {name}-0-pod is not recreated (stuck)" for name in "ab"]
+    assert f"  node n1  degraded  {lines[0]}\n           degraded  {lines[1]}\n" in text
     assert text.endswith("1 failure: 1 degrades an application.\n")

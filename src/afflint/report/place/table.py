@@ -13,7 +13,6 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize, visible
 from afflint.kube.node_labels import name_of_key
 from afflint.placement.plan import (
-    ApplicationEffect,
     ClusterEvent,
     DisruptionEffect,
     NodeRow,
@@ -24,7 +23,7 @@ from afflint.placement.plan import (
 )
 from afflint.report.phrases import Paint, columns, painter
 from afflint.report.place import words
-from afflint.report.place.harms import ALIKE, GLUE, LISTED, alike_words, because, harm_words, moves_words, node_count, similar_harms
+from afflint.report.place.harms import ALIKE, GLUE, LISTED, alike_words, moves_words, node_count, similar_harms
 from afflint.report.place.risks import headline, risks, stopping, stopping_words
 from afflint.report.place.sequences import ROLLOUT_NOTE, rollout_rows, rollout_tally, sequences
 from afflint.report.place.view import (
@@ -44,7 +43,7 @@ from afflint.report.place.view import (
     shortened,
     worst,
 )
-from afflint.report.place.words import NOUNS, OUTCOMES, VERDICT_WORDS, list_some, reason_words
+from afflint.report.place.words import NOUNS, VERDICT_WORDS, list_some, reason_words
 
 _DOMAINS_SHOWN = 12
 """With more domains than this, equal nodes share a row across domains."""
@@ -354,12 +353,11 @@ def _loss(loss: DisruptionEffect, view: PlaceView) -> Iterator[Row]:
 
 
 def _result_rows(loss: DisruptionEffect, view: PlaceView) -> list[tuple[Cell, Cell]]:
-    """Return a row for each blocked pod and each harmed workload; if these are many, a row for all with the same reason."""
-    rows = [*_blocked(loss, view), *_affected(loss, view)]
-    if len(rows) > _RESULTS_SHOWN:
-        rows = []
-        for alike in similar_harms([loss._replace(removed=None, unevaluated=())], view)[:_HARMS_SHOWN]:
-            rows.append((_state(alike[0].state), Cell(alike_words(alike, view))))
+    """Return a row for each pod that is not evicted and each harmed application; if these are many, a row for all with the same reason."""
+    harms = similar_harms([loss._replace(removed=None, unevaluated=(), evaluates=True)], view)
+    if sum(map(len, harms)) <= _RESULTS_SHOWN:
+        harms = [[harm] for alike in harms for harm in alike]
+    rows = [(_state(alike[0].state), Cell(alike_words(alike, view))) for alike in harms[:_HARMS_SHOWN]]
     return [*rows, *_surviving(loss, view)]
 
 
@@ -424,25 +422,6 @@ def _folded_shared(losses: Sequence[DisruptionEffect], view: PlaceView) -> str:
     return text + _likewise(f"{other}{GLUE}(after {len(shared)})" for other, shared in others)
 
 
-def _blocked(loss: DisruptionEffect, view: PlaceView) -> Iterator[tuple[Cell, Cell]]:
-    for pod in loss.blocked[:LISTED]:
-        word = "refused" if pod.refused else "blocked"
-        name = f" of {view.name(pod.workload)}" if pod.workload else ""
-        where = f" from {visible(pod.node)}" if len(loss.nodes) > 1 else ""
-        yield _state(word), Cell(f"{visible(pod.pod)}{name} is not evicted{where}: {visible(reason_words(pod.why))}")
-    if len(loss.blocked) > LISTED:
-        yield _state("blocked"), Cell(f"{len(loss.blocked) - LISTED} more pods")
-
-
-def _affected(loss: DisruptionEffect, view: PlaceView) -> Iterator[tuple[Cell, Cell]]:
-    affected = view.effects(loss)
-    members = {key for each in loss.applications for key in each.workloads}
-    for outcome in OUTCOMES[:3]:
-        yield from _applications([each for each in loss.applications if each.outcome == outcome], affected, view)
-        same = [effect for effect in affected if effect.outcome == outcome and effect.workload not in members]
-        yield from _harmed(same, view)
-
-
 def _surviving(loss: DisruptionEffect, view: PlaceView) -> Iterator[tuple[Cell, Cell]]:
     """Return a row for all workloads that only move, and one for the pods that were not evaluated."""
     affected = view.effects(loss)
@@ -458,44 +437,6 @@ def _surviving(loss: DisruptionEffect, view: PlaceView) -> Iterator[tuple[Cell, 
         yield Cell(""), Cell(_shared_words(loss.shared, view))
     if loss.unevaluated:
         yield _state("unjudged"), Cell(visible(unevaluated_words(loss.unevaluated, loss.unjudged)))
-
-
-def _harmed(harmed: Sequence[Effect], view: PlaceView) -> Iterator[tuple[Cell, Cell]]:
-    """Return a row for each harmed workload; workloads with no new replica for the same reason share one."""
-    alike: dict[object, list[Effect]] = {}
-    for effect in harmed:
-        reason = effect.shared_reason
-        alike.setdefault(reason if reason and reason[1] else effect.workload, []).append(effect)
-    for number, group in enumerate(alike.values()):
-        state = _state(group[0].outcome)
-        if number == LISTED:
-            yield state, Cell(f"{sum(map(len, list(alike.values())[LISTED:]))} more workloads")
-            return
-        reason = group[0].shared_reason
-        if reason is None or len(group) == 1:
-            yield state, Cell(harm_words(group[0], view))
-        else:
-            names = [f"{view.name(effect.workload)}: {effect.running_words}" for effect in group]
-            yield state, Cell(f"{len(group)} workloads whose replicas {reason[0]}{because(reason[1])}: {list_some(names, LISTED)}")
-
-
-def _applications(found: Sequence[ApplicationEffect], affected: Sequence[Effect], view: PlaceView) -> Iterator[tuple[Cell, Cell]]:
-    """Return the applications of several workloads and, below each, its workloads; those with one and the same reason share rows."""
-    alike: dict[tuple[str, str] | None, list[tuple[ApplicationEffect, list[Effect]]]] = {}
-    for application in found:
-        harmed = [effect for effect in affected if effect.workload in application.workloads]
-        reasons = {effect.shared_reason for effect in harmed}
-        alike.setdefault(reasons.pop() if len(reasons) == 1 else None, []).append((application, harmed))
-    for reason, members in alike.items():
-        for application, harmed in members:
-            yield _state(application.outcome), Cell(f"{visible(application.application)} {words.keeping_words(application)}", "strong")
-            if reason is None or len(members) == 1:
-                yield from ((Cell(""), Cell(GLUE * 2 + harm_words(effect, view))) for effect in harmed)
-        if reason is not None and len(members) > 1:
-            down = [effect for _, harmed in members for effect in harmed]
-            names = list_some([view.name(effect.workload) for effect in down], LISTED)
-            what = "VMs down" if all(effect.is_machine for effect in down) else "workloads"
-            yield Cell(""), Cell(f"{GLUE * 2}{len(down)} {what} whose replicas {reason[0]}{because(reason[1])}: {names}")
 
 
 def _survival_words(moved: Sequence[Effect], loss: DisruptionEffect, view: PlaceView) -> str:
