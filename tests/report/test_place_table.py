@@ -160,8 +160,8 @@ def test_one_failure_that_harms_many_workloads_for_one_reason_lists_it_once() ->
     lines = block(table(Plan("zone", nodes, tuple(pods), (dead._replace(removed=removed),), ()), width=400), "1 failure")
     listed = ", ".join(f"erp/vm{number}" for number in range(12)) + " and 8 more; for example, erp/vm0"
     assert lines[1:] == [
-        f"  zone=a (3 nodes)  down         20 workloads: {listed}: VM down; vm0-0 is not recreated ({held})",
-        f"    after removal   interrupted  20 workloads: {listed} has no running replica for a time; recreated: vm0-0 -> n4",
+        f"  zone=a (3 nodes)  down         20 VMs: {listed}: VM down; vm0-0 is not recreated ({held})",
+        f"    after removal   interrupted  20 VMs: {listed} has no running replica for a time; recreated: vm0-0 -> n4",
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
 from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, ReplicaMove, unevaluated_words
-from afflint.report.place.view import Effect, PlaceView, differs
+from afflint.report.place.view import Effect, PlaceView, differs, is_machine
 from afflint.report.place.words import STATES, fate_words, keeping_words, list_some, reason_words
 
 GLUE = "\0"
@@ -137,7 +137,9 @@ def alike_words(alike: Sequence[Harm], view: PlaceView) -> str:
     if alike[0].state in ("blocked", "refused"):
         count = f"{len(alike)} pods are not evicted: "
     else:
-        count = f"{pluralize(len(names), 'application' if view.plan.applications else 'workload')}: " if len(names) > 1 else ""
+        machines = {view.name(each.key) for each in view.plan.workloads if is_machine(each)}
+        noun = "VM" if machines.issuperset(where) else "application" if view.plan.applications else "workload"
+        count = f"{pluralize(len(names), noun)}: " if len(names) > 1 else ""
     return f"{count}{list_some(names, ALIKE)}; for example, {alike[0].text}"
 
 
