@@ -34,7 +34,7 @@ def evict_or_migrate(state: ClusterState, pod: Pod, node: str, cause: str) -> bo
     return True
 
 
-def _limiting(state: ClusterState, pod: Pod) -> tuple[int, ...]:
+def limiting_budgets(state: ClusterState, pod: Pod) -> tuple[int, ...]:
     """Return the numbers of the budgets that limit the eviction of a pod.
 
     The budget of the primary of a CloudNativePG cluster selects another pod then: the operator switches over to a ready instance on another
@@ -83,7 +83,7 @@ def can_leave(state: ClusterState, pod: Pod, node: str) -> bool:
 def _budgets_allow(state: ClusterState, pod: Pod, node: str) -> bool:
     if state.is_silent(node):
         state.unready.setdefault(pod.key, "")
-    budgets = _limiting(state, pod)
+    budgets = limiting_budgets(state, pod)
     phase = state.unready.get(pod.key)
     return phase == PENDING or (len(budgets) < 2 and all(state.allows(each, unready=phase is not None) for each in budgets))
 
@@ -128,7 +128,7 @@ def why_blocked(state: ClusterState, pod: Pod, node: str) -> Blocked:
         why = state.schedule_index.why(state.cluster, target, title, reasons, failed=state.unavailable)
         own = own_separation(pod, state.cluster, node)
         return blocked(state, pod, node, f"it cannot be live-migrated to any node{f': {why}' if why else ''}{f'; {own}' if own else ''}")
-    numbers = _limiting(state, pod)
+    numbers = limiting_budgets(state, pod)
     budgets = [state.disruptions.covered[each] for each in numbers]
     if len(budgets) > 1:
         return blocked(state, pod, node, TWO_BUDGETS + ", ".join(each.budget.name for each in budgets), refused=True)

@@ -9,7 +9,7 @@ from afflint.placement.cluster_state import ClusterState
 from afflint.placement.draining import LINGERS, refusal
 from afflint.placement.evictions import Evictions
 from afflint.placement.plan import Application, Blocked, Concentration, ExhaustedBudget, PresentState
-from afflint.placement.pod_evictions import blocked, can_leave, why_blocked
+from afflint.placement.pod_evictions import blocked, can_leave, limiting_budgets, why_blocked
 from afflint.scheduler.pods import Pod, scheduling_key
 
 _ENDS = frozenset(["Job", "CronJob"])
@@ -61,7 +61,7 @@ def _exhausted(state: ClusterState, pods: list[tuple[Pod, str]]) -> Iterator[Exh
     covered: dict[int, list[str]] = {}
     for pod, _ in pods:
         if state.evictions.of(pod).what == "allowed":
-            for number in state.disruptions.of(pod):
+            for number in limiting_budgets(state, pod):
                 covered.setdefault(number, []).append(pod.name)
     for number, names in sorted(covered.items()):
         status = state.disruptions.covered[number]
