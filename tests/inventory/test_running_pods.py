@@ -108,7 +108,7 @@ def test_a_pod_of_something_else_is_another_pod(other: Object) -> None:
 
 @pytest.mark.parametrize("kind", ["List", "PodList", f"{MACHINE}List"])
 def test_a_cluster_may_have_no_pods(kind: str) -> None:
-    assert running_pods([source(kind=kind)]) == ([], {}, {}, set())
+    assert running_pods([source(kind=kind)]) == ([], {}, set())
 
 
 @pytest.mark.parametrize("text", ["kind: ConfigMap\napiVersion: v1\n", "[]\n", "kind: ServiceList\nitems: []\n"])
@@ -127,5 +127,5 @@ def test_the_pod_of_a_machine_requests_what_its_domain_needs() -> None:
 
 def test_a_machine_without_a_domain_has_no_workload() -> None:
     found = running_pods([source({**machine(), "spec": {}})])
-    assert found.machine_workloads == {}
-    assert list(running_pods([source(machine())]).machine_workloads) == [("shop", "virt-launcher-db")]
+    assert [each.pod_source for each in found.machines.values()] == [None]
+    assert [each.pod_source is None for each in running_pods([source(machine())]).machines.values()] == [False]

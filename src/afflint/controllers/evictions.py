@@ -6,7 +6,7 @@ PodDisruptionBudget is consulted only if that webhook admits the eviction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, KubeVirtCluster, describe_strategy, eviction_strategy
@@ -16,7 +16,8 @@ from afflint.controllers.virtual_machine import apply_specs
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words
 from afflint.kube.decoding import InventoryError
-from afflint.yaml.document import maps_at, text_at
+from afflint.yaml.document import text_at
+from afflint.yaml.object_fields import condition_of
 
 
 class Eviction(NamedTuple):
@@ -49,17 +50,24 @@ def eviction_of(pod_source: PodSource) -> Eviction:
         return _EXTERNALLY
     if strategy not in (LIVE_MIGRATE, IF_POSSIBLE):
         return ALLOWED
-    all_obstacles = _obstacles(pod_source)
+    return _migration(pod_source, _obstacles(pod_source), strategy)
+
+
+def _migration(pod_source: PodSource, all_obstacles: Sequence[Obstacle], strategy: str) -> Eviction:
+    """Return the effect of an eviction that asks for a migration."""
     obstacle = _first_known(all_obstacles, pod_source)
     if obstacle is None:
         return Eviction("migrates", claims=tuple(each.claim for each in all_obstacles if each.reason == DISKS and each.claim))
-    return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{describe_strategy(own, kubevirt)}, but {obstacle.words}")
+    if strategy == IF_POSSIBLE:
+        return ALLOWED
+    return Eviction("held", f"{describe_strategy(pod_source.eviction_strategy, pod_source.virtualization.kubevirt)}, but {obstacle.words}")
 
 
-def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> Eviction | None:
+def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any], machine: PodSource | None = None) -> Eviction | None:
     """Return the effect of evicting a running VM, whose status has the LiveMigratable condition that virt-handler set.
 
-    None if it has no such condition and asks for live migration: what its manifest shows then decides, see ``eviction_of``.
+    If it has no such condition and asks for live migration, the spec of the ``machine`` decides, see ``eviction_of``: KubeVirt has filled
+    in its default interface. None without it.
     """
     own = text_at(vmi, "spec", "evictionStrategy")
     strategy = eviction_strategy(own, kubevirt)
@@ -67,9 +75,11 @@ def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> 
         return _EXTERNALLY
     if strategy not in (LIVE_MIGRATE, IF_POSSIBLE):
         return ALLOWED
-    condition = next((each for each in maps_at(vmi, "status", "conditions") if each.get("type") == "LiveMigratable"), None)
+    condition = condition_of(vmi, "LiveMigratable")
     if condition is None:
-        return None
+        if machine is None:
+            return None
+        return _migration(machine, [each for each in _obstacles(machine) if not each.by_default], strategy)
     if condition.get("status") == "True":
         return Eviction("migrates")
     if strategy == IF_POSSIBLE:

@@ -58,6 +58,7 @@ def kubevirt_in_effect(kubevirt: Object | None, hyperconverged: Object | None, n
 
 
 _DEFAULTS: Object = {
+    "vmRolloutStrategy": "LiveUpdate",
     "network": {"defaultNetworkInterface": "masquerade", "binding": {"l2bridge": {"migration": {}}}},
     "developerConfiguration": {"featureGates": ["CPUManager", HYPERV_STRICT_CHECK]},
 }

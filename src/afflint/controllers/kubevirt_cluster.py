@@ -86,6 +86,15 @@ class KubeVirtCluster:
         return text_at(self._configuration, "evictionStrategy") or ("None" if known else "")
 
     @property
+    def updates_running_machines(self) -> bool:
+        """Whether virt-controller changes placement fields of a running VMI when its VM changes (IsVMRolloutStrategyLiveUpdate).
+
+        False if it is unknown. Without a vmRolloutStrategy it does since KubeVirt 1.6.
+        """
+        strategy = text_at(self._configuration, "vmRolloutStrategy")
+        return strategy == "LiveUpdate" or (not strategy and self.is_known and self.is_since(6))
+
+    @property
     def is_assumed(self) -> bool:
         """Whether no manifest has the resource, and these are the defaults of OpenShift Virtualization."""
         return self._origin == OPENSHIFT

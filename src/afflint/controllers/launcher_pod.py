@@ -352,17 +352,26 @@ def label_family(key: str) -> str:
 # --- live migration ----------------------------------------------------------------------------------------------------
 
 
-def target_labels(own: Iterable[str], source: Mapping[str, str], *, host_model: bool) -> Iterator[str]:
-    """Yield the node labels that the target of a migration requires in addition to ``own``, by the CPU of the source node."""
-    own = tuple(own)
-    # virt-controller assumes that a VM whose pod already requires CPU features has migrated before.
-    if host_model and not any(key.startswith((CPU_FEATURE, _MIGRATION_MODEL)) for key in own):
-        model = next((key.removeprefix(_HOST_MODEL) for key in source if key.startswith(_HOST_MODEL)), None)
-        if model is not None:
-            yield f"{_MIGRATION_MODEL}{model}"
-            yield from [f"{CPU_FEATURE}{key.removeprefix(_HOST_MODEL_FEATURE)}" for key in source if key.startswith(_HOST_MODEL_FEATURE)]
+def target_labels(own: Iterable[str], running: Iterable[str], source: Mapping[str, str], *, host_model: bool) -> Iterator[str]:
+    """Yield the node labels that the target of a migration requires in addition to its ``own``.
+
+    ``running`` are the labels that the running pod requires, ``source`` those of its node. Semantics: ``createTargetPod`` and
+    ``prepareNodeSelectorForHostCpuModel`` of KubeVirt's migration controller.
+    """
+    own = frozenset(own)
+    if host_model:
+        # virt-controller assumes that a VM whose pod already requires CPU features has migrated before.
+        found = [key for key in running if CPU_FEATURE in key or _MIGRATION_MODEL in key]
+        yield from [key for key in found or _host_model_labels(source) if key not in own]
     if not any(key.startswith(CPU_VENDOR) for key in own):
         yield from [key for key, value in source.items() if key.startswith(CPU_VENDOR) and value == "true"]
+
+
+def _host_model_labels(source: Mapping[str, str]) -> Iterator[str]:
+    model = next((key.removeprefix(_HOST_MODEL) for key in source if key.startswith(_HOST_MODEL)), None)
+    if model is not None:
+        yield f"{_MIGRATION_MODEL}{model}"
+        yield from [f"{CPU_FEATURE}{key.removeprefix(_HOST_MODEL_FEATURE)}" for key in source if key.startswith(_HOST_MODEL_FEATURE)]
 
 
 # The memory that KubeVirt requests for itself in a virt-launcher pod, beside the memory of the guest.

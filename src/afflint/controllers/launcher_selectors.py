@@ -13,6 +13,7 @@ from afflint.findings.phrases import join_words
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.decoding import InventoryError
 from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.pods import Pod
 from afflint.yaml.document import map_at, maps_at, text_at
 
 Object = dict[str, Any]
@@ -62,6 +63,20 @@ def launcher_of(pod_source: PodSource, cluster: Cluster) -> Launcher:
     return Launcher(spec, reserved, frozenset(added), left_out)
 
 
+def read_launcher(data: Mapping[str, Any], own: Mapping[str, Any], cluster: Cluster) -> Pod:
+    """Return a launcher pod of a dump, with the node labels that virt-controller has added to those in the ``own`` spec of its VM.
+
+    Raises InventoryError for a malformed pod.
+    """
+    spec = map_at(data, "spec")
+    containers = [_with_known_devices(each, cluster) for each in maps_at(spec, "containers")] if cluster.resources else []
+    pod = cluster.read({**data, "spec": {**spec, **({"containers": containers} if containers else {})}})
+    keys = {key for key in map_at(spec, "nodeSelector") if key not in map_at(own, "nodeSelector")}
+    keys |= _node_keys(spec.get("affinity")) - _node_keys(own.get("affinity"))
+    added = frozenset(key for key in keys if "kubevirt.io/" in key or key in (ARCH, OLD_CPU_MANAGER))
+    return pod._replace(rules=pod.rules._replace(node_name=""), added=added)
+
+
 def _of_nodes(kubevirt: Mapping[str, Any], keys: Container[str]) -> Mapping[str, Any]:
     """Return the KubeVirt resource with a version that the labels of the nodes show: since 1.8, virt-handler sets both labels."""
     is_old = OLD_CPU_MANAGER in keys and CPU_MANAGER not in keys and KubeVirtCluster(kubevirt).version is None
@@ -80,12 +95,13 @@ def _node_keys(affinity: object) -> set[str]:
 
 def _with_known_devices(container: Object, cluster: Cluster) -> Object:
     """Return the container without the virtualization devices that no node has in its allocatable resources."""
-    known = frozenset[str]().union(*[node.allocatable or () for node in cluster.table.nodes])
-    kept = {
-        kind: {resource: amount for resource, amount in amounts.items() if not resource.startswith(DEVICES) or resource in known}
-        for kind, amounts in container["resources"].items()
-    }
-    return {**container, "resources": kept}
+    kept = {**map_at(container, "resources")}
+    for kind in ("requests", "limits"):
+        amounts = map_at(kept, kind)
+        known = {each: amount for each, amount in amounts.items() if not each.startswith(DEVICES) or each in cluster.table.resources}
+        if known != amounts:
+            kept[kind] = known
+    return {**container, "resources": kept} if kept else dict(container)
 
 
 def _architectures(cluster: Cluster) -> list[str]:

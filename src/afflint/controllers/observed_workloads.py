@@ -17,7 +17,7 @@ from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.object_fields import api_version_of, kind_of, metadata_of, name_of
 
 MACHINE = "VirtualMachineInstance"
-_ENDED = ("Succeeded", "Failed")
+ENDED = ("Succeeded", "Failed")
 _ORDINAL = re.compile("-[0-9]{1,9}")
 
 PodState = Literal["running", "pending", "ending", "finished", "elsewhere"]
@@ -91,7 +91,7 @@ def guard_of(pod: object) -> str:
 
 def pod_state(pod: object, nodes: Collection[str]) -> PodState:
     """Return where a pod of a dump is, see ``PodState``."""
-    if text_at(pod, "status", "phase") in _ENDED:
+    if text_at(pod, "status", "phase") in ENDED:
         return "finished"
     node = text_at(pod, "spec", "nodeName")
     if node and node not in nodes:

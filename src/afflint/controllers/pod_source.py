@@ -17,7 +17,7 @@ from afflint.findings.paths import Path
 from afflint.kube.added_labels import AddedLabel
 from afflint.manifests.manifest import Workload
 from afflint.yaml.document import map_at, maps_at, text_at, texts_at
-from afflint.yaml.object_fields import kind_of, metadata_of
+from afflint.yaml.object_fields import condition_of, kind_of, metadata_of
 
 PLACEMENT_FIELDS = (
     "nodeSelector",
@@ -134,6 +134,8 @@ class PodSource:
     """The CSI drivers that a DaemonSet registers with the kubelet of each node, as far as its containers name their sockets."""
     paused: bool = False
     """Whether its rollouts are paused, so that its ReplicaSets keep their revisions."""
+    requires_restart: bool = False
+    """Whether a VM changes only when it restarts: its status has the condition RestartRequired."""
 
     def with_site(self, site: Site) -> PodSource:
         """Return a copy with another site."""
@@ -247,6 +249,7 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False, 
         controller=_controller(workload),
         drivers=_drivers(workload) if workload.kind.name == "DaemonSet" else (),
         paused=spec.get("paused") is True,
+        requires_restart=workload.kind.kubevirt and condition_of(workload.data, "RestartRequired") is not None,
     )
 
 

@@ -293,6 +293,7 @@ class CompiledPods(NamedTuple):
     """The compiled pods of a workload. ``template`` is a pod without a name, None if ``error`` says why it cannot be read.
 
     ``recreated`` has by index the pods that replace running pods once these are gone, where they differ from them.
+    ``migrated`` has by index the pods from which live migrations of running VMs start, where they differ from the running pods.
     For a DaemonSet ``nodes`` has the node of each pod in ``pods``. The pods have no node affinity of their own, so that they share their
     constraints and the scheduler decides once for all of them.
     """
@@ -302,6 +303,7 @@ class CompiledPods(NamedTuple):
     nodes: tuple[str, ...] = ()
     error: str | None = None
     recreated: Mapping[int, Pod] = {}
+    migrated: Mapping[int, Pod] = {}
 
 
 def compile_pods(pod_source: PodSource, cluster: Cluster) -> CompiledPods:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from afflint.controllers.pod_source import PodSource
 from afflint.kube.added_labels import POD_TEMPLATE_HASH, ROLLOUT_HASH
 from afflint.scheduler.pods import PodKey
-from afflint.yaml.document import maps_at, text_at
-from afflint.yaml.object_fields import kind_of, metadata_of, name_of, namespace_of
+from afflint.yaml.document import text_at
+from afflint.yaml.object_fields import condition_of, kind_of, metadata_of, name_of, namespace_of
 
 
 def running_pods_of(pod_sources: Sequence[PodSource], pods: Iterable[object]) -> dict[str, list[int]]:
@@ -134,8 +134,8 @@ def unready_pods(pods: Iterable[object]) -> dict[PodKey, str]:
     """Return the pods whose condition `Ready` is not true, with their phases. ``pods`` are pods as parsed; others may not tell."""
     found = {}
     for pod in pods:
-        ready = next((each.get("status") for each in maps_at(pod, "status", "conditions") if each.get("type") == "Ready"), "True")
-        if ready != "True":
+        ready = condition_of(pod, "Ready")
+        if ready is not None and ready.get("status") != "True":
             found[pod_key(pod)] = text_at(pod, "status", "phase")
     return found
 

@@ -65,7 +65,7 @@ def expected_labels(nodes: Sequence[NodeFact], pod_sources: Iterable[PodSource],
 
 def _usual_cpu(observed: Iterable[Node]) -> tuple[str, ...]:
     """Return the labels that the target of a live migration requires because of the CPU that most nodes have."""
-    return Counter(tuple(target_labels((), node.labels, host_model=True)) for node in observed).most_common(1)[0][0]
+    return Counter(tuple(target_labels((), (), node.labels, host_model=True)) for node in observed).most_common(1)[0][0]
 
 
 def with_expected_labels(nodes: Sequence[NodeFact], expected: ExpectedLabels) -> tuple[NodeFact, ...]:

@@ -10,6 +10,7 @@ from afflint.controllers.budgets import Budget
 from afflint.controllers.observed_workloads import pod_state, spreading_owners
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import CompiledPods
+from afflint.controllers.running_machines import RunningMachines
 from afflint.controllers.running_pods import running_pods_of
 from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.node_classes import NodeClass
@@ -82,6 +83,7 @@ class Priorities(NamedTuple):
     unready: Mapping[PodKey, str] = {}
 
 
+_NO_MACHINES: RunningMachines = {}
 _DEFAULT_ONLY: Mapping[str, Profile] = {}
 
 
@@ -109,6 +111,8 @@ class Inventory(NamedTuple):
     priorities: Priorities | None = None
     profiles: Mapping[str, Profile] = _DEFAULT_ONLY
     """The configured profiles of the scheduler by name."""
+    machines: RunningMachines = _NO_MACHINES
+    """The virtual machines in some of the pods."""
 
     def cluster(self, pod_sources: Sequence[PodSource] = (), ours: Running | None = None) -> Cluster:
         """Return the cluster before any workload is placed, without the running pods of the workloads, but with their controllers."""
@@ -172,6 +176,10 @@ class Inventory(NamedTuple):
                 continue
             pods = [(index, pod) for index in made.get(pod_source.key, ()) if (pod := read_pod(self.pods[index])).rules.node_name in nodes]
             stay = [index for index, pod in pods if not (pod.finished or pod.subject.terminating)]
+            if len(stay) > pod_source.replicas:
+                # The target of a migration runs beside the pod of its machine.
+                own = {index for index, pod in pods if pod.key in self.machines}
+                stay = [*[index for index in stay if index in own], *[index for index in stay if index not in own]]
             ends = [(index, pod) for index, pod in pods if pod.subject.terminating]
             ending += len([index for index, pod in ends if not pod.finished and index not in making_way])
             kept[pod_source.key] = stay if pod_source.daemon else stay[: pod_source.replicas]

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from afflint.controllers.launcher_pod import launcher_pod
-from afflint.controllers.observed_workloads import MACHINE, owner_of
+from afflint.controllers.observed_workloads import ENDED, MACHINE, owner_of
 from afflint.controllers.pod_replacement import AT_ONCE, pod_replacement_of_owner
 from afflint.controllers.pod_source import NOWHERE, PodSource, read_pod_source
+from afflint.controllers.running_machines import RunningMachine
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
@@ -17,7 +18,7 @@ from afflint.inventory.node_files import NodeFileError, ParsedFiles, refuse_obje
 from afflint.kube.decoding import InventoryError
 from afflint.manifests.manifest import Workload
 from afflint.manifests.reader import manifests_in
-from afflint.scheduler.pods import read_pod
+from afflint.scheduler.pods import PodKey, read_pod
 from afflint.source.sources import Source
 from afflint.yaml.document import Document, map_at, maps_at, text_at
 from afflint.yaml.object_fields import kind_of, metadata_of, name_of, namespace_of
@@ -33,9 +34,7 @@ class RunningPods(NamedTuple):
     """Pods as parsed, and the machines that run in some of them, by namespace and name of the pod."""
 
     pods: list[dict[str, Any]]
-    machines: dict[tuple[str, str], dict[str, Any]]
-    machine_workloads: dict[tuple[str, str], PodSource]
-    """The workloads of the machines, which are the objects that own them."""
+    machines: dict[PodKey, RunningMachine]
     sites: set[tuple[FileId, int, Path]]
     """Where the pods and machines are: file, document and path."""
 
@@ -54,7 +53,7 @@ def running_pods(
     """
     parsed = parsed or ParsedFiles()
     machines: list[tuple[Workload, dict[str, Any]]] = []
-    found = RunningPods([], {}, {}, set())
+    found = RunningPods([], {}, set())
     pods, known = found.pods, set[tuple[str, str, str | None]]()
     for file, source in {**dumps, **sources}.items():
         for manifest, pod in _in_file(source, parsed.documents(source), named=file in sources, resources=resources):
@@ -68,20 +67,23 @@ def running_pods(
             else:
                 machines.append((manifest, pod))
     pods[:] = _with_attachments(pods)
-    launchers = {(namespace_of(pod) or "default", owner["name"]): pod for pod in pods if (owner := _machine_of(pod))}
+    launchers: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for pod in pods:
+        owner = _machine_of(pod)
+        if owner and text_at(pod, "status", "phase") not in ENDED:
+            launchers.setdefault((namespace_of(pod) or "default", owner["name"]), []).append(pod)
     for machine, made in machines:
         metadata = made["metadata"]
-        own = launchers.get((metadata["namespace"], metadata["ownerReferences"][0]["name"]))
-        if own is None:
-            pods.append(own := made)
+        running = launchers.get((metadata["namespace"], metadata["ownerReferences"][0]["name"]), [])
+        # While a machine migrates, it has two pods.
+        own = next((each for each in running if _node_of(each) == _node_of(made)), running[0] if running else made)
+        if own is made:
+            pods.append(own)
         else:
             # Whose the machine is, its pod does not say.
             own["metadata"]["ownerReferences"] = [*own["metadata"]["ownerReferences"], *metadata["ownerReferences"][1:]]
         name = metadata["namespace"], text_at(own["metadata"], "name")
-        found.machines[name] = machine.data
-        workload = _workload_of(machine, resources=resources)
-        if workload is not None:
-            found.machine_workloads[name] = workload
+        found.machines[name] = RunningMachine(machine.data, _workload_of(machine, resources=resources), own is not made)
     return found
 
 
@@ -115,8 +117,11 @@ def _workload_of(machine: Workload, *, resources: bool) -> PodSource | None:
     pod_source = read_pod_source(machine, NOWHERE, resources=resources)
     if pod_source is None:
         return None
-    # The node name is set when it runs.
+    # The node name is set when it runs, and then the version of its machine type is known.
     labels = {key: value for key, value in pod_source.labels.items() if key != _NODE_NAME}
+    started, domain = map_at(machine.data, "status", "machine"), map_at(pod_source.pod, "domain")
+    if text_at(started, "type") and domain:
+        pod_source = replace(pod_source, pod={**pod_source.pod, "domain": {**domain, "machine": {**map_at(domain, "machine"), **started}}})
     owner = owner_of(metadata_of(machine.data))
     if owner.kind == "Pod":
         return replace(pod_source, labels=labels)
@@ -133,6 +138,10 @@ def _machine_of(pod: dict[str, Any]) -> dict[str, Any] | None:
     references = metadata_of(pod).get("ownerReferences")
     found = [each for each in references if isinstance(each, dict)] if isinstance(references, list) else []
     return next((each for each in found if kind_of(each) == MACHINE and each.get("name")), None)
+
+
+def _node_of(pod: dict[str, Any]) -> str:
+    return text_at(pod, "spec", "nodeName")
 
 
 def _in_file(
@@ -193,7 +202,7 @@ def _pod_of(machine: dict[str, Any], *, resources: bool) -> dict[str, Any] | Non
     """Return the pod of a virtual machine on the node in its status, with its owners; None if it does not run."""
     status, metadata = map_at(machine, "status"), metadata_of(machine)
     node = text_at(status, "nodeName")
-    if not node or text_at(status, "phase") in ("Succeeded", "Failed") or metadata.get("deletionTimestamp") is not None:
+    if not node or text_at(status, "phase") in ENDED or metadata.get("deletionTimestamp") is not None:
         return None
     pod = launcher_pod(machine, None, resources=resources)
     owners = metadata.get("ownerReferences")

@@ -10,6 +10,7 @@ from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import Eviction, eviction_of_machine
 from afflint.controllers.observed_workloads import observed_workloads
 from afflint.controllers.pod_source import PodSource
+from afflint.controllers.running_machines import RunningMachines
 from afflint.controllers.running_pods import with_running_revisions
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
@@ -78,14 +79,13 @@ def build_simulation_input(
     running: Sequence[Mapping[str, object]] = (),
     *,
     name_of: Callable[[FileId], str] = str,
-    machines: Mapping[tuple[str, str], Mapping[str, Any]] = _NONE,
-    machine_workloads: Mapping[tuple[str, str], PodSource] = _NONE,
+    machines: RunningMachines = _NONE,
     classes: Sequence[NodeClass] = (),
 ) -> SimulationInput:
     """Return the input for simulating some workloads of a run, with the other objects of its manifests.
 
-    ``running`` are pods as parsed, ``machines`` the virtual machines in some of them by namespace and name with their
-    workloads, and ``classes`` the nodes that pools may create in addition. Running pods that belong to no workload are planned as replicas
+    ``running`` are pods as parsed, ``machines`` the virtual machines in some of them, and ``classes`` the nodes that pools may create in
+    addition. Running pods that belong to no workload are planned as replicas
     of their controllers. ``name_of`` returns the name of a file. Of several objects with one name, only the first counts:
     overlays repeat what they change.
     """
@@ -108,7 +108,11 @@ def build_simulation_input(
     )
     if running:
         noted = tuple(with_running_revisions(noted, running))
-    noted += _observed(noted, manifest_index, running, {node.name for node in nodes}, machine_workloads)
+    machines = {
+        key: each._replace(pod_source=each.pod_source and with_virtualization(each.pod_source, manifest_index))
+        for key, each in machines.items()
+    }
+    noted += _observed(noted, manifest_index, running, {node.name for node in nodes}, machines)
     expected = NOTHING
     if options.has_pools or any(each.declared for each in labelled):
         expected = expected_labels(labelled, noted, {key for keys in asked.values() for key in keys})
@@ -124,13 +128,14 @@ def build_simulation_input(
         feature_gates=options.feature_gates,
         replan=options.replan,
         profiles=profiles.by_name,
+        machines=machines,
     )
     budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(manifest_index.facts.budgets)}.values())[::-1]
     left_open = frozenset(key for key, pods in chosen.sources.items() if pods.key in undecidable)
     # An instance type may name another scheduler.
     left_open |= {each.key for each in noted if each.kubevirt and not profiles.of(each).proves}
-    of_machines = {identity: eviction_of_machine(machine, manifest_index.kubevirt_resource) for identity, machine in machines.items()}
-    evictions = {identity: eviction for identity, eviction in of_machines.items() if eviction is not None}
+    of_machines = {key: eviction_of_machine(each.data, manifest_index.kubevirt_resource, each.pod_source) for key, each in machines.items()}
+    evictions = {key: eviction for key, eviction in of_machines.items() if eviction is not None}
     repeated = [(with_virtualization(each, manifest_index), pods) for found in chosen.repeated.values() for each, pods in found]
     sources = tuple(chosen.sources.values())
     return SimulationInput(completed, noted, sources, inventory, left_open, budgets, evictions, expected, tuple(repeated))
@@ -141,16 +146,12 @@ def _observed(
     manifest_index: ManifestIndex,
     running: Sequence[Mapping[str, object]],
     nodes: Collection[str],
-    machine_workloads: Mapping[tuple[str, str], PodSource],
+    machines: RunningMachines,
 ) -> tuple[PodSource, ...]:
     """Return the workloads of the running pods that belong to no other workload."""
-    found = observed_workloads(workloads, running, nodes, machine_workloads) if running else ()
-    return tuple(
-        [
-            with_virtualization(after_admission(each, manifest_index.admission(each.namespace)), manifest_index) if each.kubevirt else each
-            for each in found
-        ]
-    )
+    owned = {key: each.pod_source for key, each in machines.items() if each.pod_source is not None}
+    found = observed_workloads(workloads, running, nodes, owned) if running else ()
+    return tuple([after_admission(each, manifest_index.admission(each.namespace)) if each.kubevirt else each for each in found])
 
 
 class _Chosen(NamedTuple):

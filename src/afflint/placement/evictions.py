@@ -14,6 +14,7 @@ from afflint.kube.added_labels import CREATED_BY
 from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Requirement, Selector
 from afflint.placement.disruption_budgets import Disruptions
+from afflint.placement.schedule import PlacedWorkload
 from afflint.placement.schedule_index import ScheduleIndex
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.interpod_affinity import selects
@@ -49,17 +50,20 @@ class Evictions:
         return known
 
 
-def migration_target(pod: Pod, cluster: Cluster, node: str) -> Pod:
+def migration_target(pod: Pod, cluster: Cluster, node: str, placed: PlacedWorkload | None = None) -> Pod:
     """Return the target pod of a live migration: it must run on another host, with a compatible CPU.
 
-    Labels that no node has are not required.
+    ``placed`` is the workload of the pod, which knows the VirtualMachineInstance of a VM that runs. Labels that no node has are not
+    required. Semantics: ``createTargetPod`` of KubeVirt (pkg/virt-controller/watch/migration).
     """
+    source, pod = pod, pod if placed is None else placed.migrated.get(pod.key, pod)
     selector = Selector((Requirement(CREATED_BY, "In", (pod.labels.get(CREATED_BY, ""),)),))
     apart = Term(HOSTNAME, selector, frozenset((pod.namespace,)), None)
     name = f"{pod.name}-target"
     own = pod.rules.node_selector.requirements
-    source = cluster.table.nodes[cluster.table.numbers[node]].labels
-    asked = target_labels([each.key for each in own], source, host_model=OBSOLETE_HOST_MODEL in pod.added)
+    labels_of_node = cluster.table.nodes[cluster.table.numbers[node]].labels
+    from_source = [each.key for each in source.rules.node_selector.requirements]
+    asked = target_labels([each.key for each in own], from_source, labels_of_node, host_model=OBSOLETE_HOST_MODEL in pod.added)
     labels = [key for key in asked if is_reported_by_nodes(key, cluster.table.keys)]
     selector = Selector((*own, *[Requirement(key, "In", ("true",)) for key in labels]))
     return pod._replace(
@@ -70,17 +74,18 @@ def migration_target(pod: Pod, cluster: Cluster, node: str) -> Pod:
     )
 
 
-def own_separation(pod: Pod, cluster: Cluster, node: str) -> str:
+def own_separation(pod: Pod, cluster: Cluster, node: str, placed: PlacedWorkload | None = None) -> str:
     """Return advice if the required anti-affinity of a VM rejects the target of its migration because of the VM itself; else nothing.
 
     The source pod runs until the migration ends, and the target pod has its labels and terms.
     """
-    own = [term for term in parsed_terms(pod.anti_affinity) if term.key != HOSTNAME and selects(term, pod, cluster.directory)]
+    target = migration_target(pod, cluster, node, placed)
+    own = [term for term in parsed_terms(target.anti_affinity)[:-1] if term.key != HOSTNAME and selects(term, pod, cluster.directory)]
     if not own:
         return ""
     without = cluster.copy()
     without.unbind(pod)
-    feasible = without.evaluate(migration_target(pod, cluster, node)).feasible
+    feasible = without.evaluate(target).feasible
     column, numbers = cluster.table.column(HOSTNAME), cluster.table.numbers
     elsewhere = (name for name, possible in feasible.items() if possible and name != node)
     if all(column[numbers[name]] == column[numbers[node]] for name in elsewhere):

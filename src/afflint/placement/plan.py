@@ -161,6 +161,8 @@ class WorkloadPlan(NamedTuple):
     """Whether its pods use claims that the plan does not consider: it is not known where their volumes are."""
     unjudged: str = ""
     """Why it is unknown where the scheduler of its pods puts them; empty if it is known. Replicas without a node are then not Pending."""
+    waiting_changes: tuple[str, ...] = ()
+    """The changes of a VM that its running VirtualMachineInstance gets only by a restart."""
 
 
 class Violation(NamedTuple):

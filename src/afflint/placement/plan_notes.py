@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Sequence
 from afflint.controllers.observed_workloads import pod_state
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.running_pods import running_pods_of
-from afflint.findings.phrases import join_words, pluralize
+from afflint.findings.phrases import join_words, pluralize, summarize_names
 from afflint.inventory.inventory import Inventory
 from afflint.inventory.node_classes import SOMEWHERE
 from afflint.kube.node_labels import domain_noun
-from afflint.placement.plan import NodeRow
+from afflint.placement.plan import NodeRow, WorkloadPlan
 from afflint.placement.schedule import Schedule
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.requests import REPORTED
@@ -71,7 +71,16 @@ def drain_notes(inventory: Inventory, drained: Collection[str]) -> list[str]:
     return [f"{where}: `kubectl drain` fails there without --delete-emptydir-data, which the simulation assumes"]
 
 
-def resource_notes(schedule: Schedule) -> list[str]:
+def waiting_notes(workloads: Sequence[WorkloadPlan]) -> list[str]:
+    """Return which virtual machines have changes that wait for a restart."""
+    names = [f"{each.namespace}/{each.name}" for each in workloads if each.waiting_changes]
+    if not names:
+        return []
+    have = "1 VM has changes that wait" if len(names) == 1 else f"{len(names)} VMs have changes that wait"
+    return [f"{have} for a restart: {summarize_names(names)}"]
+
+
+def resource_notes(schedule: Schedule, inventory: Inventory) -> list[str]:
     """Return which resources the simulation does not check."""
     if not schedule.before.resources:
         return []
@@ -88,7 +97,8 @@ def resource_notes(schedule: Schedule) -> list[str]:
         missing = [node.name for node in nodes if node.allocatable is not None and resource not in node.allocatable]
         if missing:
             notes.append(f"{_nodes(missing)} no {resource} in status.allocatable; the simulation assumes that there is enough")
-    if any(placed.pod_source.kubevirt for placed in schedule.workloads):
+    machines = [(placed, pod.key) for placed in schedule.workloads if placed.pod_source.kubevirt for pod in placed.pods]
+    if any(key not in placed.migrated or (key in inventory.machines and not inventory.machines[key].has_pod) for placed, key in machines):
         notes.append(KUBEVIRT_OVERHEAD)
     return notes
 

@@ -39,7 +39,7 @@ from afflint.placement.plan import (
     WorkloadPlan,
     unevaluated_words,
 )
-from afflint.placement.plan_notes import drain_notes, inventory_notes, pool_notes, resource_notes
+from afflint.placement.plan_notes import drain_notes, inventory_notes, pool_notes, resource_notes, waiting_notes
 from afflint.placement.present import present_state
 from afflint.placement.rejections import Rejections
 from afflint.placement.restarts import preferred_restarts
@@ -129,7 +129,7 @@ def make_plan(
     simulations = _Simulations(schedule, asked, again, workers)
     against = tuple(violations(schedule, simulations.evictions.of)) if inventory.pods else ()
     violating = {(each.workload, each.pod) for each in against}
-    views = WorkloadPlans(schedule, inventory.storage, name_of, violating, key=key, drained=asked.drains, disrupted=asked.is_any)
+    views = WorkloadPlans(schedule, inventory, name_of, violating, key=key, drained=asked.drains, disrupted=asked.is_any)
     workloads = tuple(views.plans())
     losses = simulations.losses(grouped, workloads, grows=bool(classes))
     preempted = _preempted(schedule)
@@ -137,9 +137,10 @@ def make_plan(
     notes = (
         *inventory_notes(inventory, pod_sources, len(preempted)),
         *drain_notes(inventory, {node for each in losses if each.action == "drain" for node in each.nodes}),
+        *waiting_notes(workloads),
         *_unevaluated_notes(losses),
         *filter(None, [unknown_strategy_note(pod_sources) if asked.drains else ""]),
-        *resource_notes(schedule),
+        *resource_notes(schedule, inventory),
         *pool_notes(rows, key, happening=bool(losses)),
     )
     return Plan(
@@ -323,10 +324,11 @@ _AUTOMATIC = "node.kubernetes.io/"
 
 
 class _Place(NamedTuple):
-    """A pod that cannot be scheduled where it runs: its node and the plugin that rejects it."""
+    """A pod that cannot be scheduled where it runs: the pod with its rules of today, its node and the plugin that rejects it."""
 
     placed: PlacedWorkload
     pod: Pod
+    ruled: Pod
     node: str
     plugin: str
 
@@ -352,11 +354,13 @@ def violations(schedule: Schedule, eviction_of: Callable[[Pod], Eviction]) -> It
     for placed, pod in running:
         node = placed.nodes[pod.key]
         cluster.unbind(pod)
-        plugin = cluster.rejection(pod, node)
+        # A VM may have got other rules while it runs, which its pod does not have.
+        ruled = placed.migrated.get(pod.key, pod)
+        plugin = cluster.rejection(ruled, node)
         if plugin in _STRATEGIES:
             titles = titles or {identity: each.pod_source.key for identity, each in schedule.owners.items()}
             restarts = _Restarts(real, schedule.preemption, eviction_of)
-            yield _violation(_Place(placed, pod, node, plugin), cluster, titles, restarts)
+            yield _violation(_Place(placed, pod, ruled, node, plugin), cluster, titles, restarts)
         cluster.bind(pod, node)
 
 
@@ -376,15 +380,15 @@ class _Restarts(NamedTuple):
 
 def _violation(place: _Place, cluster: Cluster, titles: Mapping[PodKey, str], restarts: _Restarts) -> Violation:
     """Describe a violation. The pod is bound in the real cluster, and not in ``cluster``, where all nodes are ready."""
-    placed, pod, node, plugin = place
+    placed, pod, ruled, node, plugin = place
     real, key = restarts.real, placed.pod_source.key
-    why = Rejections(cluster, pod, titles, key).phrase(node, plugin).one
+    why = Rejections(cluster, ruled, titles, key).phrase(node, plugin).one
     recreated = placed.pod_source.pod_replacement.replaced != "never" and not placed.pod_source.bare
     migrates = placed.pod_source.kubevirt and restarts.eviction_of(pod).what == "migrates"
     migration = restart = None
     if migrates:
         # The source of a live migration counts until the target runs.
-        target = migration_target(pod, real, node)
+        target = migration_target(pod, real, node, placed)
         preemption = restarts.preemption(more={target.key: placed.pod_source})
         migration = schedule_pods(real, [target], preemption).nodes.get(target.key)
     if recreated:
@@ -395,7 +399,9 @@ def _violation(place: _Place, cluster: Cluster, titles: Mapping[PodKey, str], re
 
 
 def _strategy(place: _Place, cluster: Cluster) -> str | None:
-    """Return the strategy of the descheduler for a violation; None for pod affinity, which none enforces."""
+    """Return the strategy of the descheduler for a violation; None for pod affinity, which none enforces, and for rules the pod lacks."""
+    if place.ruled is not place.pod and cluster.rejection(place.pod, place.node) != place.plugin:
+        return None
     terms = parsed_terms(place.pod.affinity)
     apart = place.plugin != INTER_POD_AFFINITY or not terms or cluster.table.numbers[place.node] in cluster.companions(terms)
     return _STRATEGIES[place.plugin] if apart else None

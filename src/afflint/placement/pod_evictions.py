@@ -89,7 +89,7 @@ def _budgets_allow(state: ClusterState, pod: Pod, node: str) -> bool:
 
 
 def _target(state: ClusterState, pod: Pod, node: str) -> Pod:
-    return migration_target(pod, state.cluster, node)
+    return migration_target(pod, state.cluster, node, state.schedule_index.owners.get(pod.key))
 
 
 def _attempt(state: ClusterState, pod: Pod, target: Pod) -> Attempt:
@@ -122,11 +122,12 @@ def why_blocked(state: ClusterState, pod: Pod, node: str) -> Blocked:
     if eviction.why:
         return blocked(state, pod, node, eviction.why)
     if eviction.what == "migrates":
+        owner = state.schedule_index.owners.get(pod.key)
         target = _target(state, pod, node)
         reasons = next(iter(schedule_pods(state.cluster, [target]).pending.values()), {})
         title = state.schedule_index.titles.get(pod.key, "")
         why = state.schedule_index.why(state.cluster, target, title, reasons, failed=state.unavailable)
-        own = own_separation(pod, state.cluster, node)
+        own = own_separation(pod, state.cluster, node, owner)
         return blocked(state, pod, node, f"it cannot be live-migrated to any node{f': {why}' if why else ''}{f'; {own}' if own else ''}")
     numbers = limiting_budgets(state, pod)
     budgets = [state.disruptions.covered[each] for each in numbers]

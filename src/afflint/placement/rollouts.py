@@ -364,6 +364,6 @@ def _without_target(placed: PlacedWorkload, schedule: Schedule) -> str:
     cluster = schedule.cluster
     for pod in placed.pods:
         node = placed.nodes.get(pod.key)
-        if node is not None and not schedule_pods(cluster, [migration_target(pod, cluster, node)]).nodes:
+        if node is not None and not schedule_pods(cluster, [migration_target(pod, cluster, node, placed)]).nodes:
             return pod.name
     return ""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import CompiledPods
+from afflint.controllers.running_machines import RunningMachines, launcher_pods
 from afflint.controllers.running_pods import unready_pods
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.steps import begin
@@ -16,7 +17,7 @@ from afflint.inventory.inventory import Inventory
 from afflint.placement.volumes import volume_waits, waits_for_volumes
 from afflint.scheduler.cluster import Cluster, EvenQueue
 from afflint.scheduler.pods import Pod, PodKey, only_on
-from afflint.yaml.document import maps_at, text_at
+from afflint.yaml.document import map_at, maps_at, text_at
 
 if TYPE_CHECKING:
     from afflint.inventory.inventory import Priorities
@@ -67,6 +68,8 @@ class PlacedWorkload(NamedTuple):
     """The pods that ran there before and are preempted."""
     recreated: Mapping[PodKey, Pod] = _NO_PODS
     """The pods that replace running pods once these are gone, where the template differs from them."""
+    migrated: Mapping[PodKey, Pod] = _NO_PODS
+    """The pods from which live migrations of running VMs start, where their VirtualMachineInstances are known."""
 
     @property
     def unjudged(self) -> str:
@@ -182,7 +185,9 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
     staying = [
         (each, _nodes_of(pod_source, inventory, kept.get(pod_source.key, ())))
         if pod_source.has_own_pods
-        else _staying(pod_source, each, [inventory.pods[index] for index in kept.get(pod_source.key, ())], before)
+        else _staying(
+            pod_source, each, [map_at(inventory.pods[index]) for index in kept.get(pod_source.key, ())], before, inventory.machines
+        )
         for pod_source, each in zip(pod_sources, compiled, strict=True)
     ]
     not_made = [
@@ -245,26 +250,28 @@ def _nodes_of(pod_source: PodSource, inventory: Inventory, kept: Sequence[int]) 
 
 
 def _staying(
-    pod_source: PodSource, compiled: CompiledPods, kept: Sequence[object], cluster: Cluster
+    pod_source: PodSource, compiled: CompiledPods, kept: Sequence[Mapping[str, Any]], cluster: Cluster, machines: RunningMachines
 ) -> tuple[CompiledPods, dict[int, str]]:
     """Return the pods of a workload, with running pods instead of new ones (by ordinal, if the name has one), and the nodes of these."""
     running = [cluster.read(data) for data in kept]
     if pod_source.daemon:
         return _staying_by_node(compiled, running)
-    pods, nodes, recreated = list(compiled.pods), dict[int, str](), dict[int, Pod]()
+    pods, nodes = list(compiled.pods), dict[int, str]()
+    recreated, migrated = dict[int, Pod](), dict[int, Pod]()
     numbers = {pod.name: number for number, pod in enumerate(pods)}
     free = iter([number for number in range(len(pods)) if pods[number].name not in {pod.name for pod in running}])
     for pod, data in zip(running[: len(pods)], kept, strict=False):
         number = numbers[pod.name] if pod.name in numbers else next(free)
         nodes[number] = pod.rules.node_name
-        # Without the launcher pod of a virtual machine, only the node is certain.
-        known = pods[number]._replace(name=pod.name) if pod_source.kubevirt else pod._replace(volumes=pod.volumes or pods[number].volumes)
-        template, pods[number] = pods[number], known._replace(rules=known.rules._replace(node_name=""))
-        if not (pod_source.kubevirt or pod_source.bare):
-            instead = replicas.recreated_pod(pod_source, number, pods[number], data, template)
-            if instead != pods[number]:
-                recreated[number] = instead
-    return compiled._replace(pods=tuple(pods), recreated=recreated), nodes
+        template, pods[number] = pods[number], _unbound(pod)._replace(volumes=pod.volumes or pods[number].volumes)
+        if pod_source.kubevirt:
+            made = launcher_pods(data, machines.get(pod.key), pod_source, template, cluster)
+            pods[number], migrated[number], instead = (each._replace(name=pod.name, volumes=template.volumes) for each in made)
+        else:
+            instead = pods[number] if pod_source.bare else replicas.recreated_pod(pod_source, number, pods[number], data, template)
+        if instead != pods[number]:
+            recreated[number] = instead
+    return compiled._replace(pods=tuple(pods), recreated=recreated, migrated=migrated), nodes
 
 
 def _staying_by_node(compiled: CompiledPods, running: Sequence[Pod]) -> tuple[CompiledPods, dict[int, str]]:
@@ -397,6 +404,7 @@ class _ScheduleBuilder:
             for each in self.compiled
             for number, pod in each.recreated.items()
         }
+        self.migrated = {each.pods[number].key: pod for each in self.compiled for number, pod in each.migrated.items()}
         self.nodes: dict[PodKey, str] = {}
         self.pending: dict[PodKey, Mapping[str, str]] = {}
         self.errors: dict[PodKey, str] = {}
@@ -526,7 +534,9 @@ class _ScheduleBuilder:
             victims = {each: self.victims[each] for each in identities if self._is_shown(each, stays)} if self.victims else _NO_VICTIMS
             placed = PlacedWorkload(pod_source, compiled.pods, compiled.template, nodes, pending, error, held, stays - victims.keys())
             recreated = {each: self.recreated[each] for each in identities if each in self.recreated} if self.recreated else _NO_PODS
-            workloads.append(placed._replace(victims=victims, recreated=recreated) if victims or recreated else placed)
+            migrated = {each: self.migrated[each] for each in identities if each in self.migrated} if self.migrated else _NO_PODS
+            more = victims or recreated or migrated
+            workloads.append(placed._replace(victims=victims, recreated=recreated, migrated=migrated) if more else placed)
         if waits_for_volumes(self.exclusive, self.cluster):
             workloads = self._with_waits(workloads)
         return Schedule(self.before, self.cluster, tuple(workloads), self.exclusive, self.priorities, self.unready)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from afflint.controllers import replicas
 from afflint.controllers.evictions import eviction_of, migration_note
 from afflint.controllers.pod_source import PodSource
+from afflint.controllers.running_machines import waiting_changes
 from afflint.findings.finding import FileId
 from afflint.findings.phrases import pluralize, summarize_names
-from afflint.inventory.inventory import InventoryStorage
+from afflint.inventory.inventory import Inventory
 from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.kube.selectors import AnyOf, Malformed, describe
 from afflint.placement.plan import VOLUMES_LEFT_OUT, AnonymousVerdict, Preferred, Replica, Verdicts, WorkloadPlan
@@ -53,7 +54,7 @@ class WorkloadPlans:
     def __init__(
         self,
         schedule: Schedule,
-        storage: InventoryStorage | None,
+        inventory: Inventory,
         name_of: Callable[[FileId], str],
         violating: Container[tuple[str, str]],
         *,
@@ -69,7 +70,8 @@ class WorkloadPlans:
         self._waits = any(placed.pending for placed in schedule.workloads)
         self._violating = violating
         self._schedule = schedule
-        self._storage = storage
+        self._storage = inventory.storage
+        self._machines = inventory.machines
         self._name_of = name_of
         self._drained = drained
         self._titles = {identity: placed.pod_source.key for identity, placed in schedule.owners.items()}
@@ -89,6 +91,7 @@ class WorkloadPlans:
         notes = replicas.notes(pod_source, self._schedule.before)
         assumed = migration_note(eviction_of(pod_source)) if self._drained else ""
         verdicts, error = self._verdicts(placed)
+        changes = waiting_changes(pod_source, [self._machines[key] for key in sorted(placed.stays) if key in self._machines])
         return WorkloadPlan(
             key=pod_source.key,
             kind=pod_source.kind,
@@ -103,7 +106,7 @@ class WorkloadPlans:
                 *notes,
                 *([VOLUMES_LEFT_OUT] if self._has_unknown_volumes(pod_source) else []),
                 *self._volume_notes(pod_source),
-                *self._outdated_affinity_notes(placed),
+                *([_waiting_words(changes)] if changes else self._outdated_affinity_notes(placed)),
                 *_outdated_pending_pods(placed),
                 *([assumed] if assumed else []),
                 *self._missing_devices(placed),
@@ -113,6 +116,7 @@ class WorkloadPlans:
             preferences=preferences_of(placed.template, self._cluster),
             volumes=self._has_unknown_volumes(pod_source),
             unjudged=placed.unjudged,
+            waiting_changes=changes,
         )
 
     def _has_unknown_volumes(self, pod_source: PodSource) -> bool:
@@ -317,3 +321,8 @@ def take_away(pods: Sequence[Pod], placed: PlacedWorkload, cluster: Cluster) -> 
     """Remove pods; a volume that exists only in the plan is removed with its pod."""
     for pod in pods:
         (cluster.unbind if pod.key in placed.stays else cluster.release)(pod)
+
+
+def _waiting_words(changes: Sequence[str]) -> str:
+    """Return ``1 change waits for a restart: nodeSelector disk hdd -> ssd``."""
+    return f"{pluralize(len(changes), 'change')} wait{'s' * (len(changes) == 1)} for a restart: {', '.join(changes)}"

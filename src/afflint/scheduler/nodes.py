@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -140,6 +141,11 @@ class NodeTable:
             column = [None if node.allocatable is None else node.allocatable.get(resource, absent) for node in self.nodes]
             amounts = self._amounts[resource] = column
         return amounts
+
+    @cached_property
+    def resources(self) -> frozenset[str]:
+        """The resources that any node lists as allocatable."""
+        return frozenset[str]().union(*[node.allocatable or () for node in self.nodes])
 
     @property
     def images(self) -> dict[str, dict[str, int]]:

@@ -313,7 +313,6 @@ class _PlaceReading:
             running.pods,
             name_of=name_of,
             machines=running.machines,
-            machine_workloads=running.machine_workloads,
         )
         results = {**self._context, **self._results}
         simulation_input = _with_priorities(simulation_input, self._files, results, self._given.parsed.read)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from afflint.yaml.document import list_at, map_at, text_at
+from afflint.yaml.document import list_at, map_at, maps_at, text_at
 
 
 def api_version_of(data: object) -> str:
@@ -45,3 +45,8 @@ def annotations_of(data: object) -> dict[str, str]:
 def items_of(data: object) -> list[Any]:
     """Return the ``items`` of a list of objects; none without any."""
     return list_at(data, "items")
+
+
+def condition_of(data: object, name: str) -> dict[str, Any] | None:
+    """Return the condition of a type in the ``status`` of an object; None without any."""
+    return next((each for each in maps_at(data, "status", "conditions") if each.get("type") == name), None)

@@ -71,6 +71,7 @@ def _workload(workload: WorkloadPlan, verdicts: _VerdictLines) -> dict[str, obje
     return {
         **{key: getattr(workload, key) for key in _WORKLOAD},
         **({"unjudged": workload.unjudged} if workload.unjudged else {}),
+        **({"waitsForRestart": workload.waiting_changes} if workload.waiting_changes else {}),
         "preferences": _plain(workload.preferences),
         "verdicts": iter(verdicts.lines(workload.verdicts)),
         "replicas": _lines(workload.replicas),
