@@ -88,6 +88,20 @@ def run(tmp_path: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return place
 
 
+@pytest.fixture
+def why(tmp_path: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Returns the exit code of `afflint why ledger` with some objects on standard input, and its answer as JSON."""
+    monkeypatch.chdir(str(tmp_path))
+
+    def explain(*objects: Object) -> Any:
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        code = exit_code(monkeypatch, "why", "--no-config", "ledger", "--nodes", "-", "--format", "json")
+        return code, json.loads(capsys.readouterr().out)
+
+    return explain
+
+
 def drained(plan: Any) -> str:
     """Where the machine goes, or why it stays."""
     (loss,) = plan["losses"]
@@ -241,3 +255,110 @@ def test_the_condition_counts_whatever_the_spec_shows(run: Run) -> None:
     reason = {"type": "LiveMigratable", "status": "False", "reason": "DisksNotLiveMigratable", "message": "disk d is not shared"}
     blocked = run(EAST, WEST, kubevirt(), virtual_machine(), instance(conditions=[reason]), launcher())
     assert drained(blocked).endswith("but it cannot migrate: disk d is not shared")
+
+
+# --- why it may migrate or not -----------------------------------------------------------------------------------------
+
+
+def changes(answer: Any) -> list[tuple[str, list[str], bool]]:
+    return [(each["text"], each["nodes"], each["restarts"]) for each in answer["migration"]["changes"]]
+
+
+def test_why_names_the_nodes_that_a_machine_may_migrate_to(why: Run) -> None:
+    """A single VM is always down while its own node fails, so that does not affect the exit code."""
+    code, answer = why(
+        EAST, WEST, node("plain", **{"kubevirt.io/schedulable": "false"}), kubevirt(), virtual_machine(), instance(), launcher()
+    )
+    assert code == 0
+    migration = answer["migration"]
+    assert (migration["possible"], migration["node"], migration["targets"]) == (True, "east-1", ["west-1"])
+    assert migration["drain"] == "a drain of its node live-migrates it"
+    assert (answer["failures"], answer["application"], answer["remedies"]) == ([], None, [])
+
+
+def test_why_names_what_keeps_a_machine_on_its_node_and_the_smallest_change(why: Run) -> None:
+    code, answer = why(EAST, WEST, kubevirt("LiveUpdate"), virtual_machine(ON_EAST), instance(ON_EAST), launcher(ON_EAST))
+    assert code == 1
+    [reason] = answer["migration"]["reasons"]
+    assert (reason["text"], reason["nodes"]) == (f"lacks {HOST}=east-1", ["west-1"])
+    assert answer["migration"]["drain"] == "a drain of its node waits until a node takes it"
+    assert changes(answer) == [(f"remove `{HOST}: east-1` from nodeSelector", ["west-1"], False)]
+
+
+def test_without_live_update_a_change_of_the_machine_needs_a_restart(why: Run) -> None:
+    _, answer = why(EAST, WEST, kubevirt("Stage"), virtual_machine(ON_EAST), instance(ON_EAST), launcher(ON_EAST))
+    assert changes(answer) == [(f"remove `{HOST}: east-1` from nodeSelector", ["west-1"], True)]
+
+
+def test_the_pod_that_runs_keeps_its_anti_affinity_until_a_restart(why: Run) -> None:
+    """KubeVirt passes the change on, but the source pod still rejects the target."""
+    zones = [node(name, **{"topology.kubernetes.io/zone": "a"}) for name in ("east-1", "east-2")]
+    rule = """
+affinity:
+  podAntiAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+    - {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {kubevirt.io: virt-launcher}}}
+"""
+    _, answer = why(*zones, kubevirt("LiveUpdate"), virtual_machine(rule), instance(rule), launcher(rule))
+    assert answer["migration"]["advice"].startswith("the VM itself runs in its zone until the migration ends")
+    assert changes(answer) == [
+        (f"require the anti-affinity over {HOST} instead of zones", ["east-2"], True),
+        ("make the required podAntiAffinity over zones preferred", ["east-2"], True),
+    ]
+
+
+def test_a_new_node_is_proposed_if_nothing_else_helps(why: Run) -> None:
+    _, answer = why(EAST, kubevirt(), virtual_machine(), instance(), launcher())
+    assert changes(answer) == [("add a node like `east-1`", [], False)]
+
+
+def test_why_says_how_to_remove_an_obstacle(why: Run) -> None:
+    reason = {"type": "LiveMigratable", "status": "False", "reason": "DisksNotLiveMigratable", "message": "disk d is not shared"}
+    code, answer = why(EAST, WEST, kubevirt(), virtual_machine(), instance(conditions=[reason]), launcher())
+    assert (code, answer["migration"]["obstacle"]) == (1, "disk d is not shared")
+    assert answer["migration"]["drain"] == "a drain of its node waits until it is stopped"
+    assert changes(answer) == [("use disks with the access mode ReadWriteMany", [], True)]
+
+
+def test_failures_are_those_of_the_application(why: Run) -> None:
+    """Two VMs of one Service on two nodes: each failure leaves one of them."""
+    label = {"app": "books"}
+    objects: list[Object] = [EAST, WEST, kubevirt()]
+    for name, on in (("ledger", "east-1"), ("archive", "west-1")):
+        machine, running, pod = virtual_machine(), instance(on=on), launcher(on=on)
+        for each in (machine, running):
+            each["metadata"]["name"] = name
+        machine["spec"]["template"]["metadata"] = {"labels": label}
+        running["metadata"].update(labels=label, **owned("VirtualMachine", name))
+        pod["metadata"].update(name=f"virt-launcher-{name}-x", **owned("VirtualMachineInstance", name))
+        pod["metadata"]["labels"].update(label)
+        objects += [machine, running, pod]
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "books", "namespace": "bank"}, "spec": {"selector": label}}
+    code, answer = why(*objects, service)
+    assert (code, answer["survives"]) == (0, True)
+    assert answer["application"]["workloads"] == ["VirtualMachine bank/ledger", "VirtualMachine bank/archive"]
+    assert [(each["what"], each["left"]) for each in answer["failures"]] == [("node east-1", 1), ("node west-1", 1)]
+
+
+def test_the_text_of_why_begins_with_the_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    text = json.dumps({"kind": "List", "apiVersion": "v1", "items": [EAST, WEST, kubevirt(), virtual_machine(ON_EAST), instance(ON_EAST)]})
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    monkeypatch.setenv("COLUMNS", "100")
+    exit_code(monkeypatch, "why", "--no-config", "ledger", "--nodes", "-")
+    assert (
+        capsys.readouterr().out.split("\nnote:")[0]
+        == f"""\
+VirtualMachine bank/ledger (<stdin>:1): its pod runs and cannot migrate.
+
+It needs
+  nodes with {HOST}=east-1
+  105m CPU and 2.3Gi memory for each pod
+
+Why virt-launcher-ledger on east-1 cannot migrate
+  1 node lacks {HOST}=east-1: west-1 (has {HOST}=west-1, not east-1)
+  a drain of its node waits until a node takes it
+
+What would let it migrate
+  1. remove `{HOST}: east-1` from nodeSelector: to west-1, after a restart
+"""
+    )

@@ -40,7 +40,7 @@ def migration_target_pod(pod: dict[str, Any], source: dict[str, str], *, host_mo
     ``host_model`` if the VM has the CPU model of its node; ``added`` is the ``addedNodeSelector`` of the migration.
     """
     spec = pod["spec"]
-    wanted = dict.fromkeys(target_labels(spec["nodeSelector"], source, host_model=host_model), "true")
+    wanted = dict.fromkeys(target_labels(spec["nodeSelector"], spec["nodeSelector"], source, host_model=host_model), "true")
     affinity = spec.get("affinity") or {}
     apart = affinity.get("podAntiAffinity") or {}
     field = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -43,7 +43,10 @@ def why(args: WhyOptions) -> int:
 
     In a folder of several clusters, the workload is explained in each that has it.
 
-    Exits with 0 if all replicas run and survive the failure of each single node and zone, and with 1 otherwise.
+    Of a virtual machine that runs, it shows where the machine may migrate, or what prevents that.
+
+    Exits with 0 if all replicas run and survive the failure of each single node and zone, and with 1 otherwise. For a single virtual
+    machine that runs, it exits with 0 if the machine may migrate.
     """
     from afflint.placement.why import UnknownWorkloadError
 
@@ -58,7 +61,7 @@ def why(args: WhyOptions) -> int:
         write_or_show(args.output, in_each_cluster(answers, args.form, "explanation"))
     else:
         write_or_show(args.output, _chunks(explained[""][1], args))
-    return 0 if all(each.survives for _, each in explained.values()) or args.exit_zero else FOUND
+    return 0 if all(each.is_fine for _, each in explained.values()) or args.exit_zero else FOUND
 
 
 def _explained(

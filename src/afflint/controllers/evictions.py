@@ -66,8 +66,7 @@ def _migration(pod_source: PodSource, all_obstacles: Sequence[Obstacle], strateg
 def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any], machine: PodSource | None = None) -> Eviction | None:
     """Return the effect of evicting a running VM, whose status has the LiveMigratable condition that virt-handler set.
 
-    If it has no such condition and asks for live migration, the spec of the ``machine`` decides, see ``eviction_of``: KubeVirt has filled
-    in its default interface. None without it.
+    If it has no such condition and asks for live migration, the spec of the ``machine`` decides, see ``eviction_of``; None without it.
     """
     own = text_at(vmi, "spec", "evictionStrategy")
     strategy = eviction_strategy(own, kubevirt)
@@ -79,13 +78,20 @@ def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any], mac
     if condition is None:
         if machine is None:
             return None
-        return _migration(machine, [each for each in _obstacles(machine) if not each.by_default], strategy)
-    if condition.get("status") == "True":
+        return _migration(machine, _obstacles_while_running(machine), strategy)
+    obstacle = _reported_obstacle(condition)
+    if obstacle is None:
         return Eviction("migrates")
     if strategy == IF_POSSIBLE:
         return ALLOWED
-    reason = text_at(condition, "message") or text_at(condition, "reason")
-    return Eviction("held", f"{describe_strategy(own, kubevirt)}, but it cannot migrate{f': {reason}' if reason else ''}")
+    return Eviction("held", f"{describe_strategy(own, kubevirt)}, but it cannot migrate{obstacle.words and ': '}{obstacle.words}")
+
+
+def _reported_obstacle(condition: Mapping[str, Any]) -> Obstacle | None:
+    if condition.get("status") == "True":
+        return None
+    reason = text_at(condition, "reason")
+    return Obstacle(reason, (), text_at(condition, "message") or reason)
 
 
 def unknown_strategy_note(pod_sources: Iterable[PodSource]) -> str:
@@ -119,9 +125,22 @@ def migration_note(eviction: Eviction) -> str:
     return f"the simulation assumes that it can migrate: {unknown}"
 
 
-def migration_obstacle(pod_source: PodSource) -> Obstacle | None:
-    """Return what prevents the VMs of a workload from migrating, whether or not they request it; None if nothing is known."""
+def migration_obstacle(pod_source: PodSource, vmi: Mapping[str, Any] | None = None, machine: PodSource | None = None) -> Obstacle | None:
+    """Return what prevents the VMs of a workload from migrating, whether or not they request it; None if nothing is known.
+
+    Of a running VM, the condition of its ``vmi`` decides, else its own spec in ``machine``.
+    """
+    condition = condition_of(vmi, "LiveMigratable")
+    if condition is not None:
+        return _reported_obstacle(condition)
+    if machine is not None:
+        return _first_known(_obstacles_while_running(machine), machine)
     return _first_known(_obstacles(pod_source), pod_source) if pod_source.kubevirt else None
+
+
+def _obstacles_while_running(machine: PodSource) -> list[Obstacle]:
+    """Return the obstacles of a VMI in a cluster, where KubeVirt has filled in the default interface."""
+    return [each for each in _obstacles(machine) if not each.by_default]
 
 
 def _first_known(candidates: Iterable[Obstacle], pod_source: PodSource) -> Obstacle | None:

@@ -20,6 +20,13 @@ HOST_DEVICE, DISKS = "HostDeviceNotLiveMigratable", "DisksNotLiveMigratable"
 SEV, TDX, SECURE_EXECUTION = "SEVNotLiveMigratable", "TDXNotLiveMigratable", "SecureExecutionNotLiveMigratable"
 NO_TSC_FREQUENCY, HYPERV_PASSTHROUGH = "NoTSCFrequencyNotLiveMigratable", "HypervPassthroughNotLiveMigratable"
 
+FIXES: Mapping[str, str] = {
+    INTERFACE: "give it an interface with `masquerade: {}`",
+    HOST_DEVICE: "remove its GPUs and host devices",
+    DISKS: "use disks with the access mode ReadWriteMany",
+}
+"""By reason, what lets a VM migrate."""
+
 _BRIDGE_MAY_MIGRATE = "kubevirt.io/allow-pod-bridge-network-live-migration"
 # Interface bindings that can migrate; passtBinding replaced passt.
 _MIGRATING = ("masquerade", "passtBinding", "passt")

@@ -7,7 +7,7 @@ KubeVirt's pkg/virt-controller/services (RenderMigrationManifest), watch/migrati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -89,6 +89,11 @@ def passes_changes(vm: PodSource) -> bool:
     """Return whether virt-controller changes the placement of a running VMI when its VM changes, and knows how."""
     is_known = vm.kind == "VirtualMachine" and not vm.observed and vm.has_known_size
     return is_known and not vm.requires_restart and KubeVirtCluster(vm.virtualization.kubevirt).updates_running_machines
+
+
+def is_passed_on(vm: PodSource, fields: Collection[str]) -> bool:
+    """Return whether virt-controller passes a change of some fields of a VM on to its running VMI."""
+    return passes_changes(vm) and frozenset(_PASSED_ON).issuperset(fields)
 
 
 def waiting_changes(vm: PodSource, machines: Sequence[RunningMachine]) -> tuple[str, ...]:

@@ -146,10 +146,10 @@ def _effect(application: Application, loss: DisruptionEffect, workloads: Mapping
     left = sum(loss.left.get(key, number) for key, number in before.items())
     replicas = sum(len(each.replicas) for each in members)
     outcomes = [loss.outcomes.get(key, "survives") for key, number in before.items() if number]
-    return ApplicationEffect(application.name, _outcome(sum(before.values()), left, outcomes), left, replicas, application.workloads)
+    return ApplicationEffect(application.name, joint_outcome(sum(before.values()), left, outcomes), left, replicas, application.workloads)
 
 
-def _outcome(before: int, left: int, outcomes: Sequence[Outcome]) -> Outcome:
+def joint_outcome(before: int, left: int, outcomes: Sequence[Outcome]) -> Outcome:
     """Return the outcome of an application from its running replicas, and the outcomes of its workloads that had some.
 
     It has no running replica for a time only if none of its workloads has. The times may differ in a drain: that counts as well.

@@ -93,10 +93,14 @@ class PlanInput(NamedTuple):
 
     def accepts(self, changed: PlanInput) -> bool:
         """Return whether the API server rejects nothing in the changed pod spec that it does not reject in this one."""
-        if self.rejections is None or changed.spec == self.spec:
+        return self.accepts_spec(changed.spec, self.spec)
+
+    def accepts_spec(self, spec: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+        """Return whether the API server rejects nothing in a pod spec of the workload that it does not reject in the one before."""
+        if self.rejections is None or spec == before:
             return True
         labels = self.pod_source.labels
-        return set(self.rejections(changed.spec, labels)) <= set(self.rejections(self.spec, labels))
+        return set(self.rejections(spec, labels)) <= set(self.rejections(before, labels))
 
     def other_orders(self) -> list[PlanInput]:
         """Return the same input in a few other orders: the workload last, first and in a reversed list; the last node wins ties in some."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words
@@ -10,9 +10,10 @@ from afflint.kube.node_labels import ZONE
 from afflint.kube.quantities import Quantity
 from afflint.kube.selectors import Selector, describe_briefly
 from afflint.kube.taints import condition_end, first_untolerated
+from afflint.placement.applications import joint_outcome
 from afflint.placement.failures import Disruption, failures
 from afflint.placement.node_changes import is_control_plane
-from afflint.placement.plan import Outcome
+from afflint.placement.plan import DisruptionEffect, Outcome
 from afflint.placement.rejections import Rejections, kind_of_domain, port_words
 from afflint.placement.scenarios import scenarios_of
 from afflint.placement.schedule import PlacedWorkload, Schedule
@@ -79,7 +80,10 @@ def pending_pods(placed: PlacedWorkload) -> list[Pod]:
 
 
 def reasons(schedule: Schedule, placed: PlacedWorkload, pod: Pod, rejected: Mapping[str, str]) -> list[Reason]:
-    """Return why nodes reject a pod, equal reasons together, most nodes first and control planes last; ``rejected``: node to plugin."""
+    """Return why nodes reject a pod, equal reasons together, most nodes first and control planes last.
+
+    ``rejected`` has the plugin that rejects each node.
+    """
     titles = {identity: each.pod_source.key for identity, each in schedule.owners.items()}
     rejections = Rejections(schedule.cluster, pod, titles, placed.pod_source.key)
     table = schedule.cluster.table
@@ -137,17 +141,20 @@ def _selected(term: Term) -> str:
 def _amount(resource: str, amount: int) -> str:
     if resource == CPU:
         return f"{Quantity(amount * 10**6)} CPU"
-    binary = resource == MEMORY or resource.startswith("hugepages-")
-    return f"{Quantity(amount * 10**9, binary)} {resource}" if binary else f"{amount} {resource}"
+    if resource != MEMORY and not resource.startswith("hugepages-"):
+        return f"{amount} {resource}"
+    unit = next((unit for unit in (30, 20) if amount >> unit and amount % (1 << 20)), 0)
+    shown = f"{amount / (1 << unit):.1f}{'Gi' if unit == 30 else 'Mi'}" if unit else str(Quantity(amount * 10**9, binary=True))
+    return f"{shown} {resource}"
 
 
 # --- failures ----------------------------------------------------------------------------------------------------------
 
 
-def single_failures(schedule: Schedule, placed: PlacedWorkload) -> tuple[list[Disruption], list[str]]:
-    """Return the failures of one node or one zone that can affect a workload, and notes on those that are left out."""
-    cluster, used, notes = schedule.before, set(placed.nodes.values()), list[str]()
-    if placed.pod_source.daemon:
+def single_failures(schedule: Schedule, members: Sequence[PlacedWorkload]) -> tuple[list[Disruption], list[str]]:
+    """Return the failures of one node or one zone that can affect an application, and notes on those that are left out."""
+    cluster, used, notes = schedule.before, {node for placed in members for node in placed.nodes.values()}, list[str]()
+    if members[0].pod_source.daemon:
         return [], ["each node has its own pod of a DaemonSet: failures are not simulated"]
     found = failures(cluster, "each:node")
     if cluster.label(ZONE):
@@ -167,18 +174,23 @@ def failure_words(what: str) -> str:
     return what.replace(f"{ZONE}=", "zone ", 1)
 
 
-def failure_effects(schedule: Schedule, placed: PlacedWorkload) -> Failures:
-    """Simulate the single failures that can affect a workload, all of whose replicas run."""
-    found, notes = single_failures(schedule, placed)
+def failure_effects(schedule: Schedule, members: Sequence[PlacedWorkload]) -> Failures:
+    """Simulate the single failures that can affect an application, all of whose replicas run. ``members`` are its workloads."""
+    found, notes = single_failures(schedule, members)
     if not found:
         return Failures((), tuple(notes))
-    scenarios, key, running = scenarios_of(ScheduleIndex(schedule)), placed.pod_source.key, len(placed.running)
+    scenarios, running = scenarios_of(ScheduleIndex(schedule)), {each.pod_source.key: len(each.running) for each in members}
     effects = []
     for failure in found:
         lost = scenarios.lose(*failure)
-        outcome = lost.outcomes.get(key, "survives")
-        why = next((move.why for move in lost.moves if move.workload == key and move.target is None and move.why), "")
-        after = lost.removed.outcomes.get(key, "survives") if lost.removed is not None else outcome
-        left = lost.left.get(key, running)
+        why = next((move.why for move in lost.moves if move.workload in running and move.target is None and move.why), "")
+        outcome, left = _together(lost, running)
+        after = _together(lost.removed, running)[0] if lost.removed is not None else outcome
         effects.append(FailureEffect(failure_words(failure.what), outcome, left, why, outcome not in _SURVIVED and after in _SURVIVED))
     return Failures(tuple(effects), tuple(notes))
+
+
+def _together(lost: DisruptionEffect, running: Mapping[str, int]) -> tuple[Outcome, int]:
+    """Return the outcome of a failure for the workloads of an application together, and how many of their pods run in the end."""
+    left = sum(lost.left.get(key, number) for key, number in running.items())
+    return joint_outcome(sum(running.values()), left, [lost.outcomes.get(key, "survives") for key in running]), left

@@ -137,7 +137,7 @@ def _measured(schedule: Schedule, key: str, *, failing: bool) -> Measured:
     """Return what a schedule shows about a workload. Failures are simulated if all of its pods run and ``failing`` is set."""
     placed = workload_in(schedule, key)
     running, count = len(placed.running), len(placed.pods)
-    effects = failure_effects(schedule, placed).effects if failing and running == count else ()
+    effects = failure_effects(schedule, [placed]).effects if failing and running == count else ()
     lost = tuple([each for each in effects if not (each.survived or each.passing)])
     passing = tuple([each.what for each in effects if each.passing])
     others = {each.pod_source.key: len(each.pods) - len(each.running) for each in schedule.workloads if each is not placed}
@@ -156,7 +156,7 @@ class _RemedySearch:
         self.failing = len(self.placed.running) == len(self.placed.pods)
         self.before = _measured(schedule, plan_input.key, failing=self.failing)
         # A failure is simulated on a finished schedule, which takes less than another schedule.
-        self.cost = 1 + (len(single_failures(schedule, self.placed)[0]) // 4 if self.failing else 0)
+        self.cost = 1 + (len(single_failures(schedule, [self.placed])[0]) // 4 if self.failing else 0)
 
     def run(self) -> Remedies:
         if self.before.trouble == (0, 0) or self.placed.template is None:

@@ -11,7 +11,8 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest, summarize_names
 from afflint.placement.changes import PlanInput
 from afflint.placement.explanation import Failures, Reason, failure_effects, needs, nodes_without_pod, pending_pods, reasons
-from afflint.placement.plan import Plan, WorkloadPlan
+from afflint.placement.migrations import MigrationAnswer, migration_of
+from afflint.placement.plan import Application, Plan, WorkloadPlan
 from afflint.placement.plan_notes import FITS_NOTE
 from afflint.placement.remedies import Remedies, find_remedies, workload_in
 from afflint.placement.workload_plans import other_reason
@@ -56,6 +57,10 @@ class Explanation(NamedTuple):
     coverage: Coverage = Coverage()
     without_pod: tuple[Reason, ...] = ()
     also_read: tuple[str, ...] = ()
+    migration: MigrationAnswer | None = None
+    """Where a VM that runs may migrate; None for other workloads."""
+    application: Application | None = None
+    """The application of several workloads that a single VM belongs to: its failures are those of this application."""
 
     @property
     def runs(self) -> bool:
@@ -64,8 +69,21 @@ class Explanation(NamedTuple):
 
     @property
     def survives(self) -> bool:
-        """Whether it runs, and as many of its pods after each simulated failure."""
-        return self.runs and not self.workload.unjudged and all(each.survived for each in self.failures.effects)
+        """Whether it runs, and as many of its pods after each simulated failure; of the application of a VM at least one."""
+        survived = (each.survived or (self.application is not None and each.left > 0) for each in self.failures.effects)
+        return self.runs and not self.workload.unjudged and all(survived)
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether it runs and survives each failure; of a single VM whether it runs and may migrate."""
+        if self.migration is not None and is_single_machine(self.workload.kind):
+            return self.runs and self.migration.possible
+        return self.survives and (self.migration is None or self.migration.possible)
+
+
+def is_single_machine(kind: str) -> bool:
+    """Return whether a workload of a kind is one VM, which no failure of its node spares."""
+    return kind in ("VirtualMachine", "VirtualMachineInstance")
 
 
 class UnknownWorkloadError(UserError):
@@ -133,6 +151,10 @@ def explain(plan: Plan, plan_input: PlanInput, pod: str = "", *, decidable: bool
     running, replicas = len(placed.running), len(workload.replicas)
     runs = running == replicas and not workload.error
     judged = decidable and not placed.unjudged
+    single = is_single_machine(workload.kind)
+    application = next((each for each in plan.applications if single and workload.key in each.workloads), None)
+    members = [workload_in(schedule, key) for key in application.workloads] if application is not None else [] if single else [placed]
+    evaluates = runs and replicas and not placed.unjudged
     return Explanation(
         workload,
         pod,
@@ -143,12 +165,14 @@ def explain(plan: Plan, plan_input: PlanInput, pod: str = "", *, decidable: bool
         tuple(reasons(schedule, placed, first, placed.pending.get(first.key, {}))) if first is not None else (),
         workload.error or (other_reason(placed, first) if first is not None else "") or workload.unjudged,
         tuple(needs(placed.template)) if placed.template is not None else (),
-        failure_effects(schedule, placed) if runs and replicas and not placed.unjudged else Failures(),
-        find_remedies(plan_input, schedule) if placed.pods and judged else Remedies(),
+        failure_effects(schedule, members) if members and evaluates else Failures(),
+        find_remedies(plan_input, schedule) if placed.pods and judged and not (single and runs) else Remedies(),
         (*workload.notes, *_not_evaluated(plan, workload), *[each for each in plan.notes if each != FITS_NOTE]),
         plan.coverage,
         tuple(nodes_without_pod(schedule, placed)),
         plan.also_read,
+        migration_of(plan_input, schedule, placed, pod) if placed.pod_source.kubevirt and judged else None,
+        application,
     )
 
 

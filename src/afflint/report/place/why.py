@@ -8,8 +8,10 @@ from typing import Any
 
 from afflint.findings.phrases import pluralize, visible
 from afflint.placement.explanation import FailureEffect, Reason
+from afflint.placement.migrations import MigrationAnswer, MigrationChange
+from afflint.placement.plan import Application
 from afflint.placement.remedies import Remedies, Remedy
-from afflint.placement.why import Explanation
+from afflint.placement.why import Explanation, is_single_machine
 from afflint.report.phrases import painter
 from afflint.report.place.table import wrapped
 from afflint.report.place.words import list_some, reason_words
@@ -24,7 +26,7 @@ def render(explanation: Explanation, *, color: bool, width: int) -> Iterator[str
     for number, (title, lines) in enumerate(_sections(explanation)):
         if number:
             yield "\n"
-        style = "strong" if number else "survives" if explanation.survives else "bad"
+        style = "strong" if number else "survives" if explanation.is_fine else "bad"
         yield from (paint(style, each) + "\n" for each in wrapped("", visible(title), width))
         for lead, line in lines:
             yield from (f"{each}\n" for each in wrapped(f"  {lead}", visible(line), width))
@@ -45,9 +47,30 @@ def _sections(explanation: Explanation) -> Iterator[tuple[str, list[tuple[str, s
     if explanation.runs and explanation.replicas:
         if explanation.needs:
             yield "It needs", _plain(explanation.needs)
+        if explanation.migration is not None:
+            yield from _migration(explanation.migration)
         yield from _failures(explanation)
-    if not (explanation.survives or explanation.workload.unjudged) and explanation.replicas:
+    helps = not (explanation.survives or explanation.workload.unjudged or is_single_machine(explanation.workload.kind))
+    if explanation.replicas and (helps or not (explanation.runs or explanation.workload.unjudged)):
         yield "What would help", list(remedy_lines(explanation))
+
+
+def _migration(migration: MigrationAnswer) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield where a VM may migrate, or why it cannot and what would let it."""
+    if migration.possible:
+        where = f"{pluralize(len(migration.targets), 'node')}: {list_some(migration.targets, _FAILURES)}"
+        yield f"{migration.pod} on {migration.node} may migrate to", _plain([where, migration.drain])
+        return
+    whys = [migration.obstacle] if migration.obstacle else [*map(rejection_words, migration.reasons), *filter(None, [migration.advice])]
+    yield f"Why {migration.pod} on {migration.node} cannot migrate", _plain([*whys, migration.drain])
+    changes = [(f"{number}. ", migration_change_words(each)) for number, each in enumerate(migration.changes[:_REMEDIES], 1)]
+    yield "What would let it migrate", changes or _plain(["afflint finds no single change"])
+
+
+def migration_change_words(change: MigrationChange) -> str:
+    """Return a change and where a VM may migrate with it: ``tolerate the taint `gpu:NoSchedule`: to w1 and w2``."""
+    to = f": to {list_some(change.nodes, _NODES)}" if change.nodes else ""
+    return f"{change.text}{to}{', after a restart' if change.restarts else ''}"
 
 
 def _plain(lines: Iterable[str]) -> list[tuple[str, str]]:
@@ -63,6 +86,8 @@ def headline(explanation: Explanation) -> str:
         return f"{workload.key}{place} requests no pods."
     if explanation.replicas == 1:
         counted = f"its pod {'runs' if explanation.running else 'is not evaluated' if workload.unjudged else 'does not run'}"
+        if explanation.migration is not None:
+            counted += f" and {'may' if explanation.migration.possible else 'cannot'} migrate"
     else:
         run = "runs" if explanation.running == 1 else "run"
         counted = f"{explanation.running} of {explanation.replicas} {pods} {run}"
@@ -96,6 +121,13 @@ def rejection_words(reason: Reason) -> str:
 
 def _failures(explanation: Explanation) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     effects, notes = explanation.failures.effects, _plain(explanation.failures.notes)
+    application = explanation.application
+    if application is not None:
+        lost = [_failure(each, len(application.workloads)) for each in effects if each.left < len(application.workloads)]
+        more = [f"and {len(lost) - _FAILURES} more"] if len(lost) > _FAILURES else []
+        selected = f"{len(application.workloads)} workloads, by {application.selected_by}"
+        yield f"Its application {application.name} ({selected}) after the failure of", _plain([*lost[:_FAILURES], *more])
+        return
     bad = [each for each in effects if not each.survived]
     if bad:
         lines = [_failure(each, explanation.replicas) for each in bad[:_FAILURES]]
@@ -201,6 +233,8 @@ def plain(explanation: Explanation) -> dict[str, Any]:
         "reasons": [_plain_reason(each) for each in explanation.reasons],
         "nodesWithoutPod": [_plain_reason(each) for each in explanation.without_pod],
         "needs": explanation.needs,
+        "migration": explanation.migration and _plain_migration(explanation.migration),
+        "application": explanation.application and _plain_application(explanation.application),
         "failures": [{**each._asdict(), "why": each.why or None} for each in explanation.failures.effects],
         "remedies": [_plain_remedy(each) for each in remedies.found],
         "search": {"tried": remedies.tried, "possible": remedies.possible},
@@ -211,6 +245,24 @@ def plain(explanation: Explanation) -> dict[str, Any]:
 
 def _plain_reason(reason: Reason) -> dict[str, Any]:
     return {"text": reason.text, "nodes": reason.nodes, "controlPlanes": reason.control_planes, "example": reason.example or None}
+
+
+def _plain_migration(migration: MigrationAnswer) -> dict[str, Any]:
+    return {
+        **migration._asdict(),
+        "possible": migration.possible,
+        "obstacle": migration.obstacle or None,
+        "advice": migration.advice or None,
+        "reasons": list(map(_plain_reason, migration.reasons)),
+        "changes": [
+            {"text": each.text, "changes": "nodes" if each.on_nodes else "manifest", "nodes": each.nodes, "restarts": each.restarts}
+            for each in migration.changes
+        ],
+    }
+
+
+def _plain_application(application: Application) -> dict[str, Any]:
+    return {"name": application.name, "selectedBy": application.selected_by, "workloads": application.workloads}
 
 
 def _plain_remedy(remedy: Remedy) -> dict[str, Any]:
