@@ -71,6 +71,17 @@ def test_a_listed_node_beside_a_dump_takes_a_vm() -> None:
     )
 
 
+def test_the_note_says_which_cpu_model_of_several_is_assumed() -> None:
+    nodes = [
+        {**KUBEVIRT_LABELS, f"host-model-cpu.node.kubevirt.io/{model}": "true", f"cpu-model-migration.node.kubevirt.io/{model}": "true"}
+        for model in ("Icelake", "Cascadelake", "Cascadelake")
+    ]
+    (mixed,) = inputs(VM % ON_SSD, dump(*nodes), NEW).notes
+    assert mixed.endswith("as the nodes of the dump have, and the CPU model Cascadelake; other nodes have Icelake")
+    (same,) = inputs(VM % ON_SSD, dump(*nodes[1:]), NEW).notes
+    assert same.endswith("as the nodes of the dump have")
+
+
 def test_a_node_of_the_dump_has_only_its_own_labels() -> None:
     found = inputs(VM % "architecture: arm64", dump(KUBEVIRT_LABELS, {"kubernetes.io/arch": "arm64"}), NEW)
     assert verdicts(found)["old1"].startswith("lacks kubevirt.io/schedulable=true")

@@ -53,13 +53,13 @@ SEV, SEV_ES, SEV_SNP, TDX, S390_PV = (
 )
 VM_ARCHITECTURE = "kubevirt.io/vm-arch-"
 OBSOLETE_HOST_MODEL = "node-labeller.kubevirt.io/obsolete-host-model"
-_MIGRATION_MODEL = "cpu-model-migration.node.kubevirt.io/"
-_HOST_MODEL, _HOST_MODEL_FEATURE = "host-model-cpu.node.kubevirt.io/", "host-model-required-features.node.kubevirt.io/"
+MIGRATION_MODEL = "cpu-model-migration.node.kubevirt.io/"
+HOST_MODEL_CPU, _HOST_MODEL_FEATURE = "host-model-cpu.node.kubevirt.io/", "host-model-required-features.node.kubevirt.io/"
 RESERVATION = "pr.kubevirt.io/"
 _HYPERV_LABELS = ("vpindex", "runtime", "reset", "synic", "synictimer", "frequencies", "reenlightenment", "tlbflush", "ipi")
 
 # If no node has any label of a family, the node list is assumed to be incomplete.
-_FAMILIES = (CPU_MODEL, CPU_FEATURE, CPU_VENDOR, MACHINE_TYPE, HYPERV, TSC, VM_ARCHITECTURE, _MIGRATION_MODEL)
+_FAMILIES = (CPU_MODEL, CPU_FEATURE, CPU_VENDOR, MACHINE_TYPE, HYPERV, TSC, VM_ARCHITECTURE, MIGRATION_MODEL)
 # Labels that the node labeller sets only on nodes with the capability.
 _CAPABILITIES = frozenset((REALTIME, SEV, SEV_ES, SEV_SNP, TDX, S390_PV))
 _LABELLER = ".node.kubevirt.io/"
@@ -361,16 +361,16 @@ def target_labels(own: Iterable[str], running: Iterable[str], source: Mapping[st
     own = frozenset(own)
     if host_model:
         # virt-controller assumes that a VM whose pod already requires CPU features has migrated before.
-        found = [key for key in running if CPU_FEATURE in key or _MIGRATION_MODEL in key]
+        found = [key for key in running if CPU_FEATURE in key or MIGRATION_MODEL in key]
         yield from [key for key in found or _host_model_labels(source) if key not in own]
     if not any(key.startswith(CPU_VENDOR) for key in own):
         yield from [key for key, value in source.items() if key.startswith(CPU_VENDOR) and value == "true"]
 
 
 def _host_model_labels(source: Mapping[str, str]) -> Iterator[str]:
-    model = next((key.removeprefix(_HOST_MODEL) for key in source if key.startswith(_HOST_MODEL)), None)
+    model = next((key.removeprefix(HOST_MODEL_CPU) for key in source if key.startswith(HOST_MODEL_CPU)), None)
     if model is not None:
-        yield f"{_MIGRATION_MODEL}{model}"
+        yield f"{MIGRATION_MODEL}{model}"
         yield from [f"{CPU_FEATURE}{key.removeprefix(_HOST_MODEL_FEATURE)}" for key in source if key.startswith(_HOST_MODEL_FEATURE)]
 
 

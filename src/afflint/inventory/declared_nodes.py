@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from afflint.controllers.launcher_pod import ARCH, DEVICES, label_family, target_labels
+from afflint.controllers.launcher_pod import ARCH, DEVICES, HOST_MODEL_CPU, MIGRATION_MODEL, label_family, target_labels
 from afflint.controllers.launcher_selectors import launcher_of
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
@@ -29,6 +29,8 @@ class ExpectedLabels(NamedTuple):
 
     labels: Mapping[str, str]
     devices: Mapping[str, int]
+    cpu_models: tuple[str, ...] = ()
+    """The CPU models of the nodes of a dump, the assumed one first."""
 
 
 NOTHING = ExpectedLabels({}, {})
@@ -60,7 +62,9 @@ def expected_labels(nodes: Sequence[NodeFact], pod_sources: Iterable[PodSource],
     devices = {
         name: max((node.allocatable or {}).get(name, 0) for node in observed) for name in sorted(requested) if name.startswith(DEVICES)
     }
-    return ExpectedLabels(labels, {name: amount for name, amount in devices.items() if amount})
+    models = [key.removeprefix(HOST_MODEL_CPU) for node in observed for key in node.labels if key.startswith(HOST_MODEL_CPU)]
+    models.sort(key=lambda model: f"{MIGRATION_MODEL}{model}" not in labels)
+    return ExpectedLabels(labels, {name: amount for name, amount in devices.items() if amount}, tuple(dict.fromkeys(models)))
 
 
 def _usual_cpu(observed: Iterable[Node]) -> tuple[str, ...]:
@@ -97,6 +101,9 @@ def assumption_note(names: Sequence[str], expected: ExpectedLabels) -> str:
         return ""
     are, they = ("is", "it gets") if len(names) == 1 else ("are", "they get")
     assumed = f"the simulation assumes that {they} {join_words(added)} as the nodes of the dump have"
+    model, *others = expected.cpu_models or ("",)
+    if others and f"{MIGRATION_MODEL}{model}" in expected.labels:
+        assumed += f", and the CPU model {model}; other nodes have {summarize_names(others, most=_MOST_NAMED)}"
     return f"{summarize_names(names, most=_MOST_NAMED)} {are} declared, not in the node dump; {assumed}"
 
 
