@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.controllers import replicas
 from afflint.controllers.budgets import Budget
-from afflint.controllers.observed_workloads import pod_state, spreading_owners
+from afflint.controllers.observed_workloads import ENDED, pod_state, spreading_owners
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import CompiledPods
 from afflint.controllers.running_machines import RunningMachines
-from afflint.controllers.running_pods import running_pods_of
+from afflint.controllers.running_pods import pod_key, running_pods_of
 from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.node_classes import NodeClass
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import Pod, PodKey, is_preempted, read_pod
+from afflint.scheduler.pods import Pod, PodKey, is_preempted
 from afflint.scheduler.profile import Profile
 from afflint.storage.objects import ClaimKey
 from afflint.storage.pod_volumes import PodClaim
@@ -174,22 +174,23 @@ class Inventory(NamedTuple):
                 waiting[pod_source.key] = [index for index, state in states.items() if state == "pending"]
                 ending += len(set(held[pod_source.key]).difference(making_way))
                 continue
-            pods = [(index, pod) for index in made.get(pod_source.key, ()) if (pod := read_pod(self.pods[index])).rules.node_name in nodes]
-            stay = [index for index, pod in pods if not (pod.finished or pod.subject.terminating)]
+            mine = made.get(pod_source.key, ())
+            there = [index for index in mine if text_at(self.pods[index], "spec", "nodeName") in nodes]
+            finished = {index for index in there if text_at(self.pods[index], "status", "phase") in ENDED}
+            ends = {index: None for index in there if metadata_of(self.pods[index]).get("deletionTimestamp") is not None}
+            stay = [index for index in there if index not in finished and index not in ends]
             if len(stay) > pod_source.replicas:
                 # The target of a migration runs beside the pod of its machine.
-                own = {index for index, pod in pods if pod.key in self.machines}
-                stay = [*[index for index in stay if index in own], *[index for index in stay if index not in own]]
-            ends = [(index, pod) for index, pod in pods if pod.subject.terminating]
-            ending += len([index for index, pod in ends if not pod.finished and index not in making_way])
+                stay.sort(key=lambda index: pod_key(self.pods[index]) not in self.machines)
+            ending += len([index for index in ends if index not in finished and index not in making_way])
             kept[pod_source.key] = stay if pod_source.daemon else stay[: pod_source.replicas]
             if not (pod_source.daemon or pod_source.kubevirt):
-                states = {index: pod_state(self.pods[index], nodes) for index in made.get(pod_source.key, ())}
+                states = {index: pod_state(self.pods[index], nodes) for index in mine}
                 waiting[pod_source.key] = [index for index, state in states.items() if state == "pending"]
             over += len(stay) - len(kept[pod_source.key])
             if pod_source.daemon or pod_source.pod_replacement.replaced == "gone":
                 # The name of a pod is free only when its object is deleted, even if all its containers have ended.
-                held[pod_source.key] = [index for index, pod in ends if pod_source.pod_replacement.ordinals or not pod.finished]
+                held[pod_source.key] = [index for index in ends if pod_source.pod_replacement.ordinals or index not in finished]
         return Running(kept, (), over, held, ending, waiting, making_way)
 
 
