@@ -10,7 +10,7 @@ from afflint.placement.plan import Plan, PreferredRestart
 from afflint.placement.planner import make_plan
 from afflint.placement.selection import selected
 from afflint.report.place.words import restart_words
-from cluster_objects import HOST, ZONE, Object, apart, app, node, node_preferences, node_terms, pod, term, together
+from cluster_objects import HOST, ZONE, Object, apart, app, node, node_preferences, node_terms, pod, rather, spread, term, together
 from report.place_sample import table
 from workload_objects import VMI, inventory, pod_source, three_zones
 
@@ -147,3 +147,30 @@ def test_the_reports_list_them_and_a_selection_shows_only_its_own() -> None:
     at = lines.index("2 running pods would run on preferred nodes after a restart, each alone (preferences apply when a pod is scheduled)")
     assert [line.split()[:3] for line in lines[at + 1 :: 2][:2]] == [["shop/web", "web-1", "n1"], ["shop/api", "api-1", "n1"]]
     assert [each.pod for each in selected(found, ["api"]).restarts] == ["api-1"]
+
+
+AVOIDS_ITSELF = {"affinity": rather("podAntiAffinity", (100, term(HOST, app("web"))))}
+SPREADS = {"topologySpreadConstraints": [spread(HOST, app("web"), when="ScheduleAnyway")]}
+THREE = [node(name, {HOST: name}) for name in ("n1", "n2", "n3")]
+
+
+@pytest.mark.parametrize("spec", [AVOIDS_ITSELF, SPREADS], ids=["preferred anti-affinity", "soft spread"])
+def test_pods_that_share_a_node_would_be_apart_after_a_restart(spec: dict[str, Any]) -> None:
+    """After a node has come back, two of three replicas share one."""
+    found = plan(*[running(f"web-{number}", on, **spec) for number, on in enumerate(["n1", "n1", "n2"])], nodes=THREE).restarts
+    assert [(each.pod, each.targets, each.apart) for each in found] == [("web-0", ("n3",), (1, 0)), ("web-1", ("n3",), (1, 0))]
+    text = "a restart would move it to n3 in this schedule (pods that it prefers to be apart from: 0 there, 1 here)"
+    assert restart_words(found[0]) == text
+
+
+@pytest.mark.parametrize(
+    ("on", "nodes"),
+    [
+        (["n1", "n2", "n3"], THREE),
+        (["n1", "n1", "n2", "n2"], THREE[:2]),
+        (["n1", "n1", "n2"], [*THREE[:2], node("n3", {HOST: "n3"}, cordoned=True)]),
+    ],
+    ids=["apart", "as even as possible", "no other node"],
+)
+def test_pods_that_a_restart_would_not_separate_are_not_named(on: list[str], nodes: list[Object]) -> None:
+    assert restarts(*[running(f"web-{number}", each, **SPREADS) for number, each in enumerate(on)], nodes=nodes) == []

@@ -199,6 +199,11 @@ class PreferredRestart(NamedTuple):
     now: int
     then: int
     possible: int
+    apart: tuple[int, int] | None = None
+    """Of the pods that it prefers to be apart from, how many share its domains, and how many at most those of a target.
+
+    None if it is about node preferences.
+    """
 
 
 class ReplicaMove(NamedTuple):

@@ -27,7 +27,11 @@ def preferred_restarts(schedule: Schedule, violating: Container[tuple[str, str]]
     for placed in schedule.workloads:
         for pod in placed.pods:
             is_named = pod.key in done or (placed.pod_source.key, pod.name) in violating
-            if pod.key in restarts.owners and not is_named and (restart := restarts.alone(pod) or restarts.together(pod)):
+            if (
+                pod.key in restarts.owners
+                and not is_named
+                and (restart := restarts.alone(pod) or restarts.together(pod) or restarts.apart(pod))
+            ):
                 done.update(restart[1])
                 yield restart[0]
 
@@ -59,6 +63,7 @@ class _RestartTrials:
         self._on_node = self.cluster.pods_by_node() if self.owners else {}
         self._requiring = [(pod, node) for node, pods in self._on_node.items() for pod in pods if parsed_terms(pod.affinity)]
         self._known: dict[object, tuple[str, ...]] = {}
+        self._separations: dict[object, tuple[tuple[str, ...], tuple[int, int]] | None] = {}
 
     def weights(self, pod: Pod) -> list[int]:
         """Return the sum of the weights of the preferences that each node satisfies, of the pod that a restart creates."""
@@ -75,12 +80,7 @@ class _RestartTrials:
         created = self._instead_of(pod)
         asked = scheduling_key(pod), scheduling_key(created), node
         if asked not in self._known:
-            # A ReplicaSet replaces a pod that is still being deleted: this pod may count, or be gone.
-            targets = dict.fromkeys(self.cluster.best_nodes(created) if pod.key in self._at_once else [])
-            self.cluster.unbind(pod)
-            targets.update(dict.fromkeys(self.cluster.best_nodes(created)))
-            self.cluster.bind(pod, node)
-            self._known[asked] = () if self._leaves_behind([pod], node, targets) else tuple(targets)
+            self._known[asked] = self._targets(pod, created, node)
         return self._result([pod], node, self._known[asked])
 
     def together(self, pod: Pod) -> _Result | None:
@@ -105,6 +105,45 @@ class _RestartTrials:
             return None
         heads = ([each, *(other for other in group if other is not each)] for each in group)
         return next(filter(None, (self._result(pods, node, (target,)) for pods in heads)), None)
+
+    def _targets(self, pod: Pod, created: Pod, node: str) -> tuple[str, ...]:
+        """Return the nodes with the best score after a restart of a pod; none if it leaves a pod behind that requires it."""
+        # A ReplicaSet replaces a pod that is still being deleted: this pod may count, or be gone.
+        targets = dict.fromkeys(self.cluster.best_nodes(created) if pod.key in self._at_once else [])
+        self.cluster.unbind(pod)
+        targets.update(dict.fromkeys(self.cluster.best_nodes(created)))
+        self.cluster.bind(pod, node)
+        return () if self._leaves_behind([pod], node, targets) else tuple(targets)
+
+    def apart(self, pod: Pod) -> _Result | None:
+        """Return the result of restarting a pod, if all nodes with the best score then have fewer pods that it prefers to be apart from."""
+        created, node = self._instead_of(pod), self.cluster.node_of(pod.key)
+        if node is None or not (created.soft_spread or created.preferred_anti_affinity):
+            return None
+        asked = "apart", scheduling_key(pod), scheduling_key(created), node
+        if asked not in self._separations:
+            self.cluster.unbind(pod)
+            [now] = self._crowds(created, [node])
+            self.cluster.bind(pod, node)
+            targets = self._targets(pod, created, node) if now else ()
+            self.cluster.unbind(pod)
+            then = max(self._crowds(created, targets), default=now)
+            self.cluster.bind(pod, node)
+            self._separations[asked] = (targets, (now, then)) if then < now else None
+        found = self._separations[asked]
+        if found is None:
+            return None
+        return PreferredRestart(pod.name, self.owners[pod.key], node, (), found[0], 0, 0, 0, found[1]), [pod.key]
+
+    def _crowds(self, pod: Pod, nodes: Sequence[str]) -> list[int]:
+        """Return how many pods that a pod prefers to be apart from run in its domains on each of some nodes."""
+        table, crowds = self.cluster.table, [0] * len(nodes)
+        for key, tally in self.cluster.avoided(pod):
+            column = table.column(key)
+            for number, node in enumerate(nodes):
+                value = column[table.numbers[node]]
+                crowds[number] += sum(count for other, count in tally.items() if column[other] == value) if value is not None else 0
+        return crowds
 
     def _unsatisfied_on(self, pod: Pod) -> str | None:
         """Return the node of a pod, if another one that its own rules allow satisfies more of its preferences."""

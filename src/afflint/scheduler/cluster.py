@@ -644,6 +644,12 @@ class Cluster:
         tallies += [self._occupancy.matching_terms(term) for term in parsed_terms(pod.affinity)]
         return tuple([frozenset(tally.items()) for tally in tallies])
 
+    def avoided(self, pod: Pod) -> list[tuple[str, Tally]]:
+        """Return the topology key of each soft spread constraint and preferred anti-affinity of a pod, and which pods it counts where."""
+        found = [(each.key, self._occupancy.matching_selector(each.selector, pod.namespace)) for each in pod.soft_spread]
+        terms = () if isinstance(pod.preferred_anti_affinity, Malformed) else pod.preferred_anti_affinity
+        return found + [(each.term.key, self._occupancy.matching_terms(each.term)) for each in terms]
+
     def forbidding(self, pod: Pod) -> list[Term]:
         """Return the required anti-affinity terms of running pods that select the pod."""
         return [term for term, _ in self._occupancy.forbidding(pod.subject)]

@@ -238,6 +238,9 @@ def restart_words(restart: PreferredRestart) -> str:
     start = "either starts" if len(restart.others) == 1 else "any of them starts"
     together = f"stopped before {start} again, {join_words(['it', *restart.others])} would run on"
     moves = together if restart.others else "a restart would move it to"
+    if restart.apart is not None:
+        now, then = restart.apart
+        return f"{moves} {where} in this schedule (pods that it prefers to be apart from: {then} there, {now} here)"
     return f"{moves} {where} in this schedule (satisfied weight {restart.then} of {restart.possible}, here {restart.now})"
 
 
