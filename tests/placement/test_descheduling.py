@@ -10,7 +10,7 @@ import pytest
 from descheduler_runs import AFFINITY, APART, SPREAD, TAINTS, descheduled, moves, planned, policy, running
 
 from afflint.controllers.pod_source import PodSource
-from afflint.placement.descheduler_policy import read_policies
+from afflint.placement.descheduler_policy import DeschedulerPolicy, read_policies
 from afflint.report.place import json_report, page, table
 from checkout import ROOT
 from cluster_objects import HOST, REQUIRED, ZONE, Object, app, node, spread, zoned
@@ -203,6 +203,71 @@ def test_the_node_selector_of_a_policy_limits_the_nodes_that_pods_leave(selector
 def _selector_of(text: str) -> Any:
     (found,) = read_policies([{"kind": "DeschedulerPolicy", "nodeSelector": text, "profiles": [{"name": "p"}]}])
     return found.node_selector
+
+
+TAINTED = [node("n1", {HOST: "n1"}, taints=["maintenance:NoSchedule"]), *zoned(n2="")]
+
+
+@pytest.mark.parametrize(
+    ("source", "chosen", "result", "why"),
+    [
+        ({}, policy(TAINTS), "moved", ""),
+        ({}, policy(APART), "spared", f"no profile enables {TAINTS}"),
+        ({"has_local_storage": True}, policy(TAINTS), "spared", "it has local storage"),
+        ({"volumes": ("data",)}, policy(TAINTS, evictor={"ignorePvcPods": True}), "spared", "it has a PersistentVolumeClaim"),
+        ({"priority": 100}, policy(TAINTS, evictor={"priorityThreshold": {"value": 100}}), "spared", "its priority is not below 100"),
+        ({}, policy(TAINTS, evictor={"minReplicas": 2}), "spared", "its workload has fewer than 2 replicas"),
+        ({}, policy(TAINTS, **{TAINTS: {"excludedTaints": ["maintenance"]}}), "spared", f"{TAINTS} does not select it"),
+    ],
+    ids=["moved", "not enabled", "local storage", "claim", "priority", "few replicas", "excluded taint"],
+)
+def test_each_pod_that_violates_a_rule_has_an_answer(source: dict[str, Any], chosen: DeschedulerPolicy, result: str, why: str) -> None:
+    effect = descheduled(TAINTED, [pod_source("web", **source)], chosen, pods=[running("web-x-1", "n1")])
+    assert [(each.workload, each.pod, each.result, each.why) for each in effect.answers] == [
+        ("Deployment default/web", "web-x-1", result, why)
+    ]
+
+
+def test_a_pod_that_fits_no_other_node_stays_with_node_fit_and_a_budget_refuses_in_vain() -> None:
+    pods = [running("web-x-1", "n1")]
+    (answer,) = descheduled(TAINTED[:1], [pod_source("web")], policy(TAINTS), pods=pods).answers
+    assert (answer.result, answer.why) == ("spared", "with nodeFit, it would have to fit another node")
+    budget = {"kind": "PodDisruptionBudget", "metadata": {"name": "web", "namespace": "default"},
+              "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}  # fmt: skip
+    (answer,) = descheduled(TAINTED, [pod_source("web")], policy(TAINTS), budget, pods=pods).answers
+    assert (answer.result, answer.why) == (
+        "in vain",
+        "PodDisruptionBudget web (minAvailable 1) requires 1 of 1 pods to be healthy, and 1 is",
+    )
+
+
+def test_the_pod_that_stays_when_another_one_leaves() -> None:
+    web = pod_source("web", replicas=2, affinity=apart_by(HOST, "web"))
+    pods = [running(f"web-x-{number}", "n1", affinity=apart_by(HOST, "web")) for number in (1, 2)]
+    answers = descheduled(zoned(n1="", n2=""), [web], policy(APART), pods=pods).answers
+    assert [(each.pod, each.result, each.why) for each in answers] == [
+        ("web-x-1", "moved", ""),
+        ("web-x-2", "spared", f"{APART} evicts another pod instead"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("profiles", "custom", "note"),
+    [
+        (["AffinityAndTaints"], {}, "HyperConverged counts it as misconfigured"),
+        (["LongLifecycle"], {}, "it asks again for migrations that have not ended"),
+        (["LongLifecycle"], {"devEnableEvictionsInBackground": True}, ""),
+        (["KubeVirtRelieveAndMigrate"], {}, ""),
+    ],
+    ids=["not for VMs", "not in the background", "in the background", "for VMs"],
+)
+def test_profiles_for_virtual_machines(profiles: list[str], custom: Object, note: str) -> None:
+    spec = {"mode": "Automatic", "profiles": profiles, "profileCustomizations": custom}
+    (chosen,) = read_policies([{"kind": "KubeDescheduler", "metadata": {"name": "cluster"}, "spec": spec}])
+    machine, pod = launcher()
+    notes = descheduled(CORDONED, [machine], chosen, pods=[pod]).notes
+    assert any(each.startswith(note) for each in notes) if note else not any("KubeVirtRelieve" in each for each in notes)
+    assert not any("misconfigured" in each for each in descheduled(CORDONED, [pod_source("web")], chosen, pods=[]).notes)
 
 
 # --- policies ------------------------------------------------------------------------------------------------------------

@@ -100,6 +100,8 @@ class DeschedulerPolicy(NamedTuple):
     profiles: tuple[DeschedulerProfile, ...]
     node_selector: Parsed | None = None
     notes: tuple[str, ...] = ()
+    machine_note: str = ""
+    """What is wrong with it for virtual machines."""
 
 
 def read_policies(objects: Iterable[Mapping[str, Any]]) -> list[DeschedulerPolicy]:
@@ -226,7 +228,18 @@ def _openshift(name: str, data: Mapping[str, Any]) -> DeschedulerPolicy:
     # The mode is Predictive unless another one is set.
     predictive = spec.get("mode", "Predictive") == "Predictive"
     note = "its mode is Predictive: in the cluster it evicts no pod until the mode is Automatic"
-    return _with_notes(policy._replace(notes=(note,) if predictive else ()))
+    background = custom.get("devEnableEvictionsInBackground") is True
+    return _with_notes(policy._replace(notes=(note,) if predictive else (), machine_note=_machine_note(profiles, background=background)))
+
+
+def _machine_note(profiles: Sequence[str], *, background: bool) -> str:
+    """Return what is wrong with profiles for virtual machines (`isDeschedulerMisconfigured` of the HyperConverged operator)."""
+    if any("KubeVirtRelieveAndMigrate" in each for each in profiles):
+        return ""
+    if "LongLifecycle" not in profiles:
+        return "HyperConverged counts it as misconfigured for virtual machines: it lacks the profile KubeVirtRelieveAndMigrate"
+    asks = "it asks again for migrations that have not ended, without devEnableEvictionsInBackground"
+    return "" if background else f"{asks}: use the profile KubeVirtRelieveAndMigrate"
 
 
 def _with_notes(policy: DeschedulerPolicy) -> DeschedulerPolicy:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil
 
+from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Malformed, matches
 from afflint.kube.taints import tolerated
@@ -32,8 +33,8 @@ from afflint.placement.descheduler_policy import (
 from afflint.placement.disruption_budgets import is_silent
 from afflint.placement.effects import effect
 from afflint.placement.evictions import Evictions
-from afflint.placement.plan import DescheduledPod, DescheduleEffect
-from afflint.placement.pod_evictions import evict_or_migrate
+from afflint.placement.plan import DescheduledPod, DescheduleEffect, DeschedulerAnswer, Violation
+from afflint.placement.pod_evictions import evict_or_migrate, why_blocked
 from afflint.scheduler.interpod_affinity import selects
 from afflint.scheduler.pods import Pod, PodKey, SpreadConstraint, parsed_terms
 from afflint.yaml.document import texts_at
@@ -55,8 +56,9 @@ class _PodOnNode(NamedTuple):
 class Descheduling:
     """The deschedulers that are simulated on one schedule."""
 
-    def __init__(self, evictions: Evictions) -> None:
+    def __init__(self, evictions: Evictions, violations: Sequence[Violation] = ()) -> None:
         self._evictions = evictions
+        self._violations = [each for each in violations if each.descheduler]
         self._schedule_index = evictions.schedule_index
 
     def simulate(self, policy: DeschedulerPolicy) -> DescheduleEffect:
@@ -76,8 +78,26 @@ class Descheduling:
                 break
             states[positions] = len(rounds)
         settled = len(rounds) < MOST_ROUNDS and repeats is None
-        notes = (*policy.notes, *([_NO_UTILIZATION] if self._lacks_utilization(policy) else []))
-        return DescheduleEffect(policy.name, tuple(rounds), repeats, settled, effect(state, policy.name, (), "drain").moves, notes)
+        machines = any(each.pod_source.kubevirt for each in self._schedule_index.schedule.workloads)
+        notes = [*policy.notes, *([policy.machine_note] if machines and policy.machine_note else [])]
+        notes += [_NO_UTILIZATION] if self._lacks_utilization(policy) else []
+        moves = effect(state, policy.name, (), "drain").moves
+        return DescheduleEffect(policy.name, tuple(rounds), repeats, settled, moves, tuple(notes), tuple(self._answers(policy, rounds)))
+
+    def _answers(self, policy: DeschedulerPolicy, rounds: Sequence[Sequence[DescheduledPod]]) -> Iterator[DeschedulerAnswer]:
+        """Yield what a descheduler does about each running pod that violates a rule."""
+        moved = {(each.workload, each.pod) for evicted in rounds for each in evicted}
+        for each in self._violations:
+            placed = self._schedule_index.by_key[each.workload]
+            pod = next(pod for pod in placed.pods if pod.name == each.pod)
+            if (each.workload, each.pod) in moved:
+                yield DeschedulerAnswer(each.workload, each.pod, "moved", "")
+                continue
+            answer = _Round(ClusterState(self._evictions), policy).answer(each, pod)
+            instead = any(other.plugin == each.descheduler for evicted in rounds for other in evicted)
+            if instead and answer.result == "spared" and answer.why.endswith("does not select it"):
+                answer = answer._replace(why=f"{each.descheduler} evicts another pod instead")
+            yield answer
 
     def _lacks_utilization(self, policy: DeschedulerPolicy) -> bool:
         """Return whether a plugin measures utilization that nodes do not report."""
@@ -114,10 +134,29 @@ class _Round:
                         self._run(plugin, profile.rules)
         return tuple(self._evicted)
 
-    def _run(self, plugin: Plugin, rules: EvictionRules) -> None:
+    def answer(self, violation: Violation, pod: Pod) -> DeschedulerAnswer:
+        """Return why the descheduler leaves a pod where it is, or that it asks for its eviction in vain."""
+        chosen = [(plugin, each.rules) for each in self._policy.profiles for plugin in each.plugins if plugin.name == violation.descheduler]
+        spared = DeschedulerAnswer(violation.workload, violation.pod, "spared", f"no profile enables {violation.descheduler}")
+        if not chosen:
+            return spared
+        self._begin(*chosen[0])
+        why = self._spared(pod)
+        if not why and not self._passes_node_fit(pod, violation.node):
+            why = "with nodeFit, it would have to fit another node"
+        if not why and _PodOnNode(pod, violation.node) not in list(self._found()):
+            why = f"{violation.descheduler} does not select it"
+        if why:
+            return spared._replace(why=why)
+        return spared._replace(result="in vain", why=why_blocked(self._state, pod, violation.node).why)
+
+    def _begin(self, plugin: Plugin, rules: EvictionRules) -> None:
         self._cluster = self._state.cluster.copy()
         self._rules, self._plugin = rules, plugin
         self._on = {name: self._cluster.evicted((name,)) for name in self._names}
+
+    def _found(self) -> Iterator[_PodOnNode]:
+        """Return the pods that the plugin would evict."""
         find: Mapping[str, Callable[[], Iterator[_PodOnNode]]] = {
             NODE_AFFINITY: self._against_node_affinity,
             NODE_TAINTS: self._against_taints,
@@ -126,8 +165,12 @@ class _Round:
             DUPLICATES: self._duplicates,
             LOW_UTILIZATION: self._on_busy_nodes,
         }
+        return find[self._plugin.name]()
+
+    def _run(self, plugin: Plugin, rules: EvictionRules) -> None:
+        self._begin(plugin, rules)
         start = len(self._evicted)
-        for pod, node in list(find[plugin.name]()):
+        for pod, node in list(self._found()):
             self._evict(pod, node)
         self._state.schedule_missing()
         there = self._state.cluster.pods
@@ -153,27 +196,41 @@ class _Round:
         return [pod for pod in self._on[node] if self._is_evictable(pod)]
 
     def _is_evictable(self, pod: Pod) -> bool:
-        """Return whether plugin and evictor consider a pod (`Filter` of DefaultEvictor)."""
+        return not self._spared(pod)
+
+    def _spared(self, pod: Pod) -> str:
+        """Return why plugin and evictor do not consider a pod (`Filter` of DefaultEvictor); empty if they do."""
         placed, rules = self._schedule_index.owners.get(pod.key), self._rules
         if not self._plugin.covers(pod.namespace, pod.labels):
-            return False
+            return f"{self._plugin.name} leaves out its namespace or its labels"
         if placed is None:
-            return False  # What would become of it is not known.
+            return "it is not known what would become of it"
         source = placed.pod_source
         if _EVICT in source.annotations:
-            return True
+            return ""
         if rules.selector is not None and not matches(rules.selector, pod.labels):
-            return False
-        if (source.bare and not source.kubevirt) or (source.daemon and not rules.daemon_sets):
-            return False
-        priority = source.priority
-        if not rules.critical and (is_critical(priority) or (rules.priority is not None and (priority or 0) >= rules.priority)):
-            return False
-        if (source.has_local_storage and not rules.local_storage) or (source.volumes and not rules.claims):
-            return False
+            return "the labelSelector of the evictor leaves it out"
+        if source.bare and not source.kubevirt:
+            return "it has no controller"
+        if source.daemon and not rules.daemon_sets:
+            return "it is a pod of a DaemonSet"
+        return self._spared_by_rules(pod, source, len(placed.pods))
+
+    def _spared_by_rules(self, pod: Pod, source: PodSource, replicas: int) -> str:
+        rules, priority = self._rules, source.priority
+        if not rules.critical and is_critical(priority):
+            return "its priority is that of system components"
+        if not rules.critical and rules.priority is not None and (priority or 0) >= rules.priority:
+            return f"its priority is not below {rules.priority}"
+        openshift = self._policy.name.startswith("KubeDescheduler")
+        if source.has_local_storage and not rules.local_storage:
+            return "it has local storage" + (" (the profile EvictPodsWithLocalStorage is missing)" if openshift else "")
+        if source.volumes and not rules.claims:
+            return "it has a PersistentVolumeClaim" + (" (the profile EvictPodsWithPVC is missing)" if openshift else "")
         if not rules.without_budget and not self._state.disruptions.of(pod):
-            return False
-        return not (rules.min_replicas > 1 and len(placed.pods) < rules.min_replicas)
+            return "it has no PodDisruptionBudget"
+        few = rules.min_replicas > 1 and replicas < rules.min_replicas
+        return f"its workload has fewer than {rules.min_replicas} replicas" if few else ""
 
     def _fits(self, pod: Pod, node: str, *, own: bool = False) -> bool:
         """Return whether a pod fits a node as the descheduler judges it (`NodeFit`), which ignores spread constraints and pod affinity."""

@@ -484,6 +484,16 @@ class UpgradeEffect(NamedTuple):
         return self.completes and not self.unevaluated and all(replica.target is not None for replica in self.replicas)
 
 
+class DeschedulerAnswer(NamedTuple):
+    """What a descheduler does about a running pod that violates a rule: it moves or spares it, or asks for its eviction in vain."""
+
+    workload: str
+    pod: str
+    result: Literal["moved", "spared", "in vain"]
+    why: str
+    """Empty for a pod that it moves."""
+
+
 class DescheduledPod(NamedTuple):
     """A pod that a plugin of the descheduler evicts, and the node on which it runs again; None if it stays Pending."""
 
@@ -513,6 +523,8 @@ class DescheduleEffect(NamedTuple):
     settled: bool
     moves: tuple[ReplicaMove, ...]
     notes: tuple[str, ...] = ()
+    answers: tuple[DeschedulerAnswer, ...] = ()
+    """What it does about each running pod that violates a rule of one of its plugins."""
 
     @property
     def is_harmless(self) -> bool:

@@ -155,7 +155,7 @@ def make_plan(
         applications=grouped,
         preempted=preempted,
         upgrades=simulations.upgrades(grouped, key, grown, inventory.nodes),
-        descheduling=simulations.descheduling(),
+        descheduling=simulations.descheduling(against),
         rollouts=_rollouts(schedule, inventory, key, roll) if roll else (),
         now=present_state(simulations.evictions, grouped, key, views.scattered) if inventory.pods else None,
     )
@@ -227,13 +227,14 @@ class _Simulations:
         simulated = NodeUpgrades(self.evictions, grouped, key, unavailable_nodes(nodes))
         return tuple([simulated.upgrade(name, pools) for name, pools in pools_to_upgrade(self._schedule.before, asked, grown)])
 
-    def descheduling(self) -> tuple[DescheduleEffect, ...]:
-        """Return what the deschedulers do."""
+    def descheduling(self, against: Sequence[Violation]) -> tuple[DescheduleEffect, ...]:
+        """Return what the deschedulers do, and why they leave pods that violate rules where they are."""
         if not self._asked.deschedule:
             return ()
         from afflint.placement.descheduling import Descheduling
 
-        return tuple(map(Descheduling(self.evictions).simulate, counted("simulating deschedulers", self._asked.deschedule)))
+        descheduling = Descheduling(self.evictions, against)
+        return tuple(map(descheduling.simulate, counted("simulating deschedulers", self._asked.deschedule)))
 
 
 def _evictions(

@@ -171,6 +171,7 @@ def _descheduling(effect: DescheduleEffect) -> dict[str, object]:
         "repeats": effect.repeats,
         "rounds": (json.dumps(_plain(evicted)) for evicted in effect.rounds),
         "moves": _lines(effect.moves),
+        "violations": _lines(effect.answers),
         "notes": effect.notes,
     }
 

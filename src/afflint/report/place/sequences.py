@@ -248,6 +248,13 @@ def _descheduling(effect: DescheduleEffect, names: Mapping[str, str]) -> Iterato
         rounds, loop = rounds[: effect.repeats], rounds[effect.repeats :]
     yield from _plugin_lines("blocked", "again and again", [pod for evicted in loop for pod in evicted], names)
     yield from _plugin_lines("", "moves", [pod for evicted in rounds for pod in evicted], names)
+    for result in ("in vain", "spared"):
+        left: dict[str, list[str]] = {}
+        for answer in effect.answers:
+            if answer.result == result:
+                left.setdefault(answer.why, []).append(answer.pod)
+        word = "tries in vain" if result == "in vain" else "spares"
+        yield from (SequenceLine("degraded", word, f"{list_some(pods, 3)}: {reason_words(why)}") for why, pods in left.items())
     waiting: dict[str, list[str]] = {}
     for move in effect.moves:
         if move.target is None:
