@@ -362,3 +362,75 @@ What would let it migrate
   1. remove `{HOST}: east-1` from nodeSelector: to west-1, after a restart
 """
     )
+
+
+# --- migrations that are requested ---------------------------------------------------------------------------------------
+
+
+def migration(phase: str = "Scheduling", **spec: Any) -> Object:
+    metadata = {"name": "move", "namespace": "bank", "uid": "u-move"}
+    content = {"vmiName": "ledger", **spec}
+    kind = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceMigration"}
+    return {**kind, "metadata": metadata, "spec": content, "status": {"phase": phase}}
+
+
+def target(spec: str = "", *, on: str = "") -> Object:
+    """The target pod of the migration: Pending until it has a node."""
+    pod = launcher(spec, on=on, phase="Running" if on else "Pending", name="target")
+    pod["metadata"]["labels"]["kubevirt.io/migrationJobUID"] = "u-move"
+    pod["metadata"]["annotations"] = {"kubevirt.io/migrationJobName": "move"}
+    return pod
+
+
+def waits(plan: Any) -> list[str]:
+    assert not any("skipped" in note for note in plan["notes"])
+    return [note for note in plan["workloads"][0]["notes"] if "Migration" in note]
+
+
+WAITS = "VirtualMachineInstanceMigration move waits: no node takes its target pod"
+RUNS = [kubevirt(), virtual_machine(), instance(), launcher()]
+
+
+def test_the_added_node_selector_counts_for_the_target(run: Run, why: Run) -> None:
+    objects = [EAST, WEST, *RUNS, migration(addedNodeSelector={"rack": "r7"})]
+    assert waits(run(*objects)) == [f"{WAITS}: 1 node lacks rack=r7"]
+    requested = why(*objects)[1]["migration"]["requested"]
+    assert (requested["name"], requested["pod"], requested["targets"]) == ("move", None, [])
+    assert [each["text"] for each in requested["reasons"]] == ["lacks rack=r7"]
+    assert waits(run(EAST, node("west-1", rack="r7"), *objects[2:])) == []
+
+
+def test_the_node_selector_of_the_machine_takes_precedence_over_the_added_one(run: Run) -> None:
+    machine = [kubevirt(), virtual_machine("nodeSelector: {rack: r8}"), instance("nodeSelector: {rack: r8}"), launcher()]
+    nodes = [node("east-1", rack="r8"), node("west-1", rack="r8")]
+    assert waits(run(*nodes, *machine, migration(addedNodeSelector={"rack": "r7"}))) == []
+
+
+@pytest.mark.parametrize("machine", [RUNS, [kubevirt(), instance(), launcher()]], ids=["with its VM", "without its VM"])
+def test_a_pending_target_is_judged_by_its_own_selectors(run: Run, why: Run, machine: list[Object]) -> None:
+    waiting = target(f"nodeSelector: {{{FEATURE}vmx: 'true'}}")
+    objects = [EAST, node("west-1", **{VENDOR + "AMD": "true"}), *machine, migration(), waiting]
+    lacks = f"1 node lacks {FEATURE}vmx=true (required by virt-controller)"
+    assert waits(run(*objects)) == [f"{WAITS} virt-launcher-ledger-target: {lacks}"]
+    if machine is RUNS:
+        code, answer = why(*objects)
+        assert code == 0  # Another migration may succeed.
+        assert answer["migration"]["requested"]["pod"] == "virt-launcher-ledger-target"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"phase": "Failed"}, {"phase": "Succeeded"}, {"phase": "Running"}, {"sendTo": {"migrationID": "x", "connectURL": "other:9185"}}],
+)
+def test_a_migration_that_has_ended_or_has_a_target_changes_nothing(run: Run, change: Any) -> None:
+    assert waits(run(EAST, WEST, *RUNS, migration(**{"addedNodeSelector": {"rack": "r7"}, **change}))) == []
+
+
+def test_a_target_pod_on_a_node_waits_no_longer(run: Run) -> None:
+    assert waits(run(EAST, WEST, *RUNS, migration(addedNodeSelector={"rack": "r7"}), target(on="west-1"))) == []
+
+
+def test_the_machine_does_not_run_in_a_pending_target(run: Run) -> None:
+    plan = run(EAST, WEST, *RUNS[:-1], migration(), target("nodeSelector: {rack: r7}"))
+    assert waits(plan) == [f"{WAITS} virt-launcher-ledger-target: 1 node lacks rack=r7"]
+    assert drained(plan) == "migrated to west-1"

@@ -23,6 +23,16 @@ from afflint.scheduler.pods import Pod, PodKey
 from afflint.yaml.document import map_at
 
 
+class RequestedMigration(NamedTuple):
+    """A VirtualMachineInstanceMigration whose target pod is not scheduled yet."""
+
+    name: str
+    selector: Mapping[str, str]
+    """Its ``addedNodeSelector``, which a target pod that exists has among its own."""
+    pod: Mapping[str, Any] | None
+    """The target pod as parsed; None before virt-controller creates it."""
+
+
 class RunningMachine(NamedTuple):
     """A VirtualMachineInstance of a dump as parsed, and the pods that it declares; None if its fields are malformed."""
 
@@ -30,6 +40,7 @@ class RunningMachine(NamedTuple):
     pod_source: PodSource | None
     has_pod: bool
     """Whether the dump has its launcher pod."""
+    migration: RequestedMigration | None = None
 
 
 RunningMachines = Mapping[PodKey, RunningMachine]

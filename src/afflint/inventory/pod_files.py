@@ -10,7 +10,7 @@ from afflint.controllers.launcher_pod import launcher_pod
 from afflint.controllers.observed_workloads import ENDED, MACHINE, owner_of
 from afflint.controllers.pod_replacement import AT_ONCE, pod_replacement_of_owner
 from afflint.controllers.pod_source import NOWHERE, PodSource, read_pod_source
-from afflint.controllers.running_machines import RunningMachine
+from afflint.controllers.running_machines import RequestedMigration, RunningMachine
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
@@ -25,6 +25,7 @@ from afflint.yaml.object_fields import kind_of, metadata_of, name_of, namespace_
 
 _NODE_NAME = "kubevirt.io/nodeName"
 _ATTACHES_DISK = "hotplug-disk"
+_MIGRATION, _MIGRATION_UID, _MIGRATION_NAME = f"{MACHINE}Migration", "kubevirt.io/migrationJobUID", "kubevirt.io/migrationJobName"
 _NO_SOURCES: Mapping[FileId, Source] = {}
 RUNNING_KINDS = ("Pod", MACHINE)
 _LISTS = ("List", "PodList", f"{MACHINE}List")
@@ -53,12 +54,15 @@ def running_pods(
     """
     parsed = parsed or ParsedFiles()
     machines: list[tuple[Workload, dict[str, Any]]] = []
+    migrations: list[Mapping[str, Any]] = []
     found = RunningPods([], {}, set())
     pods, known = found.pods, set[tuple[str, str, str | None]]()
     for file, source in {**dumps, **sources}.items():
         for manifest, pod in _in_file(source, parsed.documents(source), named=file in sources, resources=resources):
             found.sites.add((file, manifest.document.index, manifest.base))
             identity = manifest.kind.name, manifest.namespace, manifest.ref.name
+            if manifest.kind.name == _MIGRATION:
+                migrations.append(manifest.data)
             if pod is None or identity in known:
                 continue  # Several dumps may contain the same pod.
             known.add(identity)
@@ -72,9 +76,11 @@ def running_pods(
         owner = _machine_of(pod)
         if owner and text_at(pod, "status", "phase") not in ENDED:
             launchers.setdefault((namespace_of(pod) or "default", owner["name"]), []).append(pod)
+    requested = _requested(migrations, launchers)
     for machine, made in machines:
         metadata = made["metadata"]
-        running = launchers.get((metadata["namespace"], metadata["ownerReferences"][0]["name"]), [])
+        own_key = metadata["namespace"], metadata["ownerReferences"][0]["name"]
+        running = [each for each in launchers.get(own_key, ()) if not _is_waiting_target(each)]
         # While a machine migrates, it has two pods.
         own = next((each for each in running if _node_of(each) == _node_of(made)), running[0] if running else made)
         if own is made:
@@ -83,8 +89,47 @@ def running_pods(
             # Whose the machine is, its pod does not say.
             own["metadata"]["ownerReferences"] = [*own["metadata"]["ownerReferences"], *metadata["ownerReferences"][1:]]
         name = metadata["namespace"], text_at(own["metadata"], "name")
-        found.machines[name] = RunningMachine(machine.data, _workload_of(machine, resources=resources), own is not made)
+        pod_source = _workload_of(machine, resources=resources)
+        found.machines[name] = RunningMachine(machine.data, pod_source, own is not made, requested.get(own_key))
     return found
+
+
+def _requested(
+    migrations: Iterable[Mapping[str, Any]], launchers: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
+) -> dict[tuple[str, str], RequestedMigration]:
+    """Return the migrations whose target pods are not scheduled yet, by namespace and name of the virtual machine.
+
+    ``launchers`` are the virt-launcher pods of the machines. A target pod has the UID of its migration as a label (``createTargetPod`` of
+    pkg/virt-controller/watch/migration); targets of other clusters (``sendTo``, ``receive``) are left out.
+    """
+    found = dict[tuple[str, str], RequestedMigration]()
+    scheduled = {text_at(pod, "metadata", "labels", _MIGRATION_UID) for pods in launchers.values() for pod in pods if _node_of(pod)}
+    for data in migrations:
+        spec, uid = map_at(data, "spec"), text_at(data, "metadata", "uid")
+        if text_at(data, "status", "phase") not in _UNSCHEDULED or _is_deleted(data) or spec.get("sendTo") or spec.get("receive"):
+            continue
+        selector = {key: value for key, value in map_at(spec, "addedNodeSelector").items() if type(value) is str}
+        if not uid or uid not in scheduled:
+            identity = namespace_of(data) or "default", text_at(spec, "vmiName")
+            found.setdefault(identity, RequestedMigration(name_of(data), selector, None))
+    for identity, pods in launchers.items():
+        for pod in pods:
+            if _is_waiting_target(pod) and not _is_deleted(pod):
+                name = text_at(pod, "metadata", "annotations", _MIGRATION_NAME) or text_at(pod, "metadata", "labels", _MIGRATION_UID)
+                found[identity] = RequestedMigration(name, {}, pod)
+    return found
+
+
+_UNSCHEDULED = ("", "Pending", "Scheduling")
+"""The phases of a migration before its target pod is scheduled."""
+
+
+def _is_waiting_target(pod: Mapping[str, Any]) -> bool:
+    return not _node_of(pod) and bool(text_at(pod, "metadata", "labels", _MIGRATION_UID))
+
+
+def _is_deleted(data: Mapping[str, Any]) -> bool:
+    return metadata_of(data).get("deletionTimestamp") is not None
 
 
 def _with_attachments(pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -140,7 +185,7 @@ def _machine_of(pod: dict[str, Any]) -> dict[str, Any] | None:
     return next((each for each in found if kind_of(each) == MACHINE and each.get("name")), None)
 
 
-def _node_of(pod: dict[str, Any]) -> str:
+def _node_of(pod: Mapping[str, Any]) -> str:
     return text_at(pod, "spec", "nodeName")
 
 
@@ -153,7 +198,9 @@ def _in_file(
         # A list of objects may well be empty.
         found = found or kind_of(document.data) in _LISTS
         for manifest in manifests_in(document):
-            if isinstance(manifest, Workload) and manifest.kind.name in RUNNING_KINDS and (named or is_stored(manifest.data)):
+            if isinstance(manifest, Workload) and manifest.kind.name == _MIGRATION:
+                yield manifest, None
+            elif isinstance(manifest, Workload) and manifest.kind.name in RUNNING_KINDS and (named or is_stored(manifest.data)):
                 found = True
                 try:
                     pod = manifest.data if manifest.kind.name == "Pod" else _pod_of(manifest.data, resources=resources)

@@ -21,6 +21,7 @@ from afflint.scheduler.interpod_affinity import selects
 from afflint.scheduler.pods import Pod, PodKey, Term, parsed_terms
 
 _NOTHING_KNOWN: Mapping[PodKey, Eviction] = {}
+_NO_LABELS: Mapping[str, str] = {}
 
 
 class Evictions:
@@ -50,26 +51,31 @@ class Evictions:
         return known
 
 
-def migration_target(pod: Pod, cluster: Cluster, node: str, placed: PlacedWorkload | None = None) -> Pod:
+def migration_target(
+    pod: Pod, cluster: Cluster, node: str, placed: PlacedWorkload | None = None, selector: Mapping[str, str] = _NO_LABELS
+) -> Pod:
     """Return the target pod of a live migration: it must run on another host, with a compatible CPU.
 
-    ``placed`` is the workload of the pod, which knows the VirtualMachineInstance of a VM that runs. Labels that no node has are not
-    required. Semantics: ``createTargetPod`` of KubeVirt (pkg/virt-controller/watch/migration).
+    ``placed`` is the workload of the pod, which knows the VirtualMachineInstance of a VM that runs. ``selector`` is the
+    ``addedNodeSelector`` of the migration, over which the VM takes precedence. Labels that no node has are not required.
+    Semantics: ``createTargetPod`` of KubeVirt (pkg/virt-controller/watch/migration).
     """
     source, pod = pod, pod if placed is None else placed.migrated.get(pod.key, pod)
-    selector = Selector((Requirement(CREATED_BY, "In", (pod.labels.get(CREATED_BY, ""),)),))
-    apart = Term(HOSTNAME, selector, frozenset((pod.namespace,)), None)
+    itself = Selector((Requirement(CREATED_BY, "In", (pod.labels.get(CREATED_BY, ""),)),))
+    apart = Term(HOSTNAME, itself, frozenset((pod.namespace,)), None)
     name = f"{pod.name}-target"
     own = pod.rules.node_selector.requirements
+    stated = {each.key for each in own}
+    own = (*own, *[Requirement(key, "In", (value,)) for key, value in selector.items() if key not in stated])
     labels_of_node = cluster.table.nodes[cluster.table.numbers[node]].labels
     from_source = [each.key for each in source.rules.node_selector.requirements]
     asked = target_labels([each.key for each in own], from_source, labels_of_node, host_model=OBSOLETE_HOST_MODEL in pod.added)
     labels = [key for key in asked if is_reported_by_nodes(key, cluster.table.keys)]
-    selector = Selector((*own, *[Requirement(key, "In", ("true",)) for key in labels]))
+    required = Selector((*own, *[Requirement(key, "In", ("true",)) for key in labels]))
     return pod._replace(
         name=name,
         anti_affinity=(*parsed_terms(pod.anti_affinity), apart),
-        rules=pod.rules._replace(node_selector=selector),
+        rules=pod.rules._replace(node_selector=required),
         added=pod.added.union(labels),
     )
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from afflint.controllers.evictions import eviction_of, eviction_of_machine, migration_obstacle
+from afflint.controllers.launcher_selectors import read_launcher
 from afflint.controllers.migratability import FIXES
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import compile_template
-from afflint.controllers.running_machines import is_passed_on, with_passed_changes
+from afflint.controllers.running_machines import RunningMachine, is_passed_on, with_passed_changes
 from afflint.findings.edits import EditError, Replace, applied
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import constraints_of
@@ -40,6 +41,22 @@ class MigrationChange(NamedTuple):
     """Whether nodes change, and not the manifest."""
 
 
+class RequestedTarget(NamedTuple):
+    """Where the target pod of a VirtualMachineInstanceMigration may be scheduled, or why each node rejects it."""
+
+    name: str
+    """Of the migration."""
+    pod: str
+    """The target pod; empty before virt-controller creates it."""
+    targets: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+
+    @property
+    def words(self) -> str:
+        """What happens to it: ``no node takes its target pod virt-launcher-db-t``."""
+        return f"{'a' if self.targets else 'no'} node takes its target pod{self.pod and ' '}{self.pod}"
+
+
 class MigrationAnswer(NamedTuple):
     """Where a VM may migrate in a schedule: to ``targets``.
 
@@ -56,6 +73,8 @@ class MigrationAnswer(NamedTuple):
     advice: str
     """What to change if the VM rejects its own target pod; empty otherwise."""
     changes: tuple[MigrationChange, ...]
+    requested: RequestedTarget | None = None
+    """The migration that is requested in the dump and waits for its target pod."""
 
     @property
     def possible(self) -> bool:
@@ -68,6 +87,31 @@ def migration_of(plan_input: PlanInput, schedule: Schedule, placed: PlacedWorklo
     answers = (_MigrationSearch(plan_input, schedule, placed, pod).answer() for pod in placed.pods if pod.key in placed.running)
     found = [each for each in answers if not name or each.pod == name]
     return next((each for each in found if not each.possible), found[0] if found else None)
+
+
+def requested_target(schedule: Schedule, placed: PlacedWorkload, pod: Pod, machine: RunningMachine | None) -> RequestedTarget | None:
+    """Return what happens to the requested migration of a VM in the pod ``pod``; None if none waits for its target pod.
+
+    A target pod that exists is judged by its own selectors. virt-controller fails a migration whose target pod stays Pending
+    (handlePendingPodTimeout, pkg/virt-controller/watch/migration), so it does not decide about later ones, such as those of a drain.
+    """
+    migration = machine.migration if machine is not None else None
+    if migration is None or machine is None:
+        return None
+    cluster, node = schedule.cluster, placed.nodes[pod.key]
+    try:
+        if migration.pod is not None:
+            target = read_launcher(migration.pod, (machine.pod_source or placed.pod_source).pod, cluster)
+        else:
+            target = migration_target(pod, cluster, node, placed, migration.selector)
+    except InventoryError:
+        return None
+    found = cluster.evaluate(target)
+    targets = tuple([name for name, possible in found.feasible.items() if possible and name != node])
+    rejected = {} if targets else {each: plugin for each, plugin in found.reason.items() if each != node}
+    return RequestedTarget(
+        migration.name, target.name if migration.pod else "", targets, tuple(reasons(schedule, placed, target, rejected))
+    )
 
 
 class _MigrationSearch:
@@ -87,7 +131,8 @@ class _MigrationSearch:
         obstacle = migration_obstacle(placed.pod_source, machine and machine.data, machine and machine.pod_source)
         target = migration_target(pod, cluster, node, placed)
         targets = self._nodes(cluster, target)
-        answer = MigrationAnswer(pod.name, node, "", targets, "", (), "", ())
+        requested = requested_target(self._schedule, placed, pod, machine)
+        answer = MigrationAnswer(pod.name, node, "", targets, "", (), "", (), requested)
         answer = answer._replace(drain=self._drain_words(possible=bool(targets)))
         if obstacle is not None:
             answer = answer._replace(obstacle=obstacle.words or "its condition LiveMigratable is false")

@@ -10,7 +10,7 @@ from afflint.controllers.evictions import eviction_of, migration_note
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.running_machines import waiting_changes
 from afflint.findings.finding import FileId
-from afflint.findings.phrases import pluralize, summarize_names
+from afflint.findings.phrases import join_words, pluralize, summarize_names
 from afflint.inventory.inventory import Inventory
 from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.kube.selectors import AnyOf, Malformed, describe
@@ -107,6 +107,7 @@ class WorkloadPlans:
                 *([VOLUMES_LEFT_OUT] if self._has_unknown_volumes(pod_source) else []),
                 *self._volume_notes(pod_source),
                 *([_waiting_words(changes)] if changes else self._outdated_affinity_notes(placed)),
+                *self._waiting_migrations(placed),
                 *_outdated_pending_pods(placed),
                 *([assumed] if assumed else []),
                 *self._missing_devices(placed),
@@ -118,6 +119,18 @@ class WorkloadPlans:
             unjudged=placed.unjudged,
             waiting_changes=changes,
         )
+
+    def _waiting_migrations(self, placed: PlacedWorkload) -> Iterator[str]:
+        """Yield which requested migrations wait because no node takes their target pods."""
+        for pod in placed.pods if self._machines else ():
+            machine = self._machines.get(pod.key)
+            if machine is not None and machine.migration is not None and pod.key in placed.running:
+                from afflint.placement.migrations import requested_target
+
+                found = requested_target(self._schedule, placed, pod, machine)
+                if found is not None and not found.targets:
+                    whys = join_words([f"{pluralize(len(each.nodes), 'node')} {each.text}" for each in found.reasons])
+                    yield f"VirtualMachineInstanceMigration {found.name} waits: {found.words}{whys and ': '}{whys}"
 
     def _has_unknown_volumes(self, pod_source: PodSource) -> bool:
         if not pod_source.bound_by_volumes or self._storage is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from afflint.findings.phrases import pluralize, visible
 from afflint.placement.explanation import FailureEffect, Reason
-from afflint.placement.migrations import MigrationAnswer, MigrationChange
+from afflint.placement.migrations import MigrationAnswer, MigrationChange, RequestedTarget
 from afflint.placement.plan import Application
 from afflint.placement.remedies import Remedies, Remedy
 from afflint.placement.why import Explanation, is_single_machine
@@ -57,6 +57,11 @@ def _sections(explanation: Explanation) -> Iterator[tuple[str, list[tuple[str, s
 
 def _migration(migration: MigrationAnswer) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield where a VM may migrate, or why it cannot and what would let it."""
+    requested = migration.requested
+    if requested is not None:
+        where = f"{pluralize(len(requested.targets), 'node')}: {list_some(requested.targets, _FAILURES)}"
+        whys = [where] if requested.targets else list(map(rejection_words, requested.reasons))
+        yield f"VirtualMachineInstanceMigration {requested.name}: {requested.words}", _plain(whys)
     if migration.possible:
         where = f"{pluralize(len(migration.targets), 'node')}: {list_some(migration.targets, _FAILURES)}"
         yield f"{migration.pod} on {migration.node} may migrate to", _plain([where, migration.drain])
@@ -254,11 +259,16 @@ def _plain_migration(migration: MigrationAnswer) -> dict[str, Any]:
         "obstacle": migration.obstacle or None,
         "advice": migration.advice or None,
         "reasons": list(map(_plain_reason, migration.reasons)),
+        "requested": migration.requested and _plain_requested(migration.requested),
         "changes": [
             {"text": each.text, "changes": "nodes" if each.on_nodes else "manifest", "nodes": each.nodes, "restarts": each.restarts}
             for each in migration.changes
         ],
     }
+
+
+def _plain_requested(requested: RequestedTarget) -> dict[str, Any]:
+    return {**requested._asdict(), "pod": requested.pod or None, "reasons": list(map(_plain_reason, requested.reasons))}
 
 
 def _plain_application(application: Application) -> dict[str, Any]:
