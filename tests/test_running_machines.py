@@ -434,3 +434,61 @@ def test_the_machine_does_not_run_in_a_pending_target(run: Run) -> None:
     plan = run(EAST, WEST, *RUNS[:-1], migration(), target("nodeSelector: {rack: r7}"))
     assert waits(plan) == [f"{WAITS} virt-launcher-ledger-target: 1 node lacks rack=r7"]
     assert drained(plan) == "migrated to west-1"
+
+
+# --- networks with devices -------------------------------------------------------------------------------------------------
+
+VF = "example.com/vf"
+FAST = """
+networks: [{name: default, pod: {}}, {name: fast, multus: {networkName: fabric/fast}}]
+domain: {devices: {interfaces: [{name: default, masquerade: {}}, {name: fast, sriov: {}}]}, memory: {guest: 2Gi}}
+"""
+
+
+def network(namespace: str = "fabric", name: str = "fast", resource: str = VF) -> Object:
+    metadata = {"name": name, "namespace": namespace, "annotations": {"k8s.v1.cni.cncf.io/resourceName": resource}}
+    kind = {"apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition"}
+    return {**kind, "metadata": metadata, "spec": {"config": "{}"}}
+
+
+def with_devices(name: str, number: str) -> Object:
+    result = node(name)
+    result["status"]["allocatable"][VF] = number
+    return result
+
+
+def scheduled(plan: Any) -> list[str | None]:
+    return [each["node"] for each in plan["workloads"][0]["replicas"]]
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [("0", [None]), ("1", ["west-1"])],
+)
+def test_a_machine_needs_the_device_of_its_network(run: Run, devices: str, expected: list[str | None]) -> None:
+    assert scheduled(run(EAST, with_devices("west-1", devices), kubevirt(), network(), virtual_machine(FAST), words=())) == expected
+
+
+def test_each_network_needs_a_device_of_its_own(run: Run) -> None:
+    two = FAST.replace("networkName: fabric/fast}}", "networkName: fabric/fast}}, {name: slow, multus: {networkName: local}}")
+    own = network("bank", "local")
+    assert scheduled(run(with_devices("west-1", "1"), kubevirt(), network(), own, virtual_machine(two), words=())) == [None]
+    assert scheduled(run(with_devices("west-1", "2"), kubevirt(), network(), own, virtual_machine(two), words=())) == ["west-1"]
+
+
+@pytest.mark.parametrize("nodes", [[EAST, WEST], [with_devices("east-1", "1"), with_devices("west-1", "1")]], ids=["no node", "others"])
+def test_an_unknown_network_or_device_requires_nothing(run: Run, nodes: list[Object]) -> None:
+    definition = network() if nodes[0] is EAST else network("elsewhere")
+    plan = run(*nodes, kubevirt(), definition, virtual_machine(FAST), words=())
+    assert scheduled(plan) != [None]
+    ignored = [f"no node has {VF} in status.allocatable, so the simulation ignores what its networks request"]
+    assert [note for note in plan["workloads"][0]["notes"] if VF in note] == (ignored if nodes[0] is EAST else [])
+
+
+@pytest.mark.parametrize("has_pod", [True, False])
+def test_the_target_of_a_migration_needs_a_free_device(run: Run, has_pod: bool) -> None:
+    pod = launcher(requests={"cpu": "100m", "memory": "2300Mi", VF: "1"})
+    objects = [kubevirt(), network(), virtual_machine(FAST), instance(FAST), *([pod] if has_pod else [])]
+    plan = run(with_devices("east-1", "1"), with_devices("west-1", "0"), *objects)
+    assert drained(plan) == f"it cannot be live-migrated to any node: 1 node has insufficient {VF}"
+    assert drained(run(with_devices("east-1", "1"), with_devices("west-1", "1"), *objects)) == "migrated to west-1"

@@ -79,13 +79,14 @@ def launcher_pod(
     *,
     nodes: Iterable[Mapping[str, str]] = (),
     pvcs: Iterable[Mapping[str, Any]] = (),
+    networks: Iterable[str] = (),
     resources: bool = True,
 ) -> Object:
     """Return the pod of a VMI under a KubeVirt resource, with the specs of an instance type and a preference.
 
     ``nodes`` are the labels of the cluster's nodes, which determine the TSC frequency; ``pvcs`` are claims, whose UIDs are used in the
-    labels for disks with a persistent reservation. Without ``resources`` the pod has no resource requests. Raises InventoryError if
-    KubeVirt creates no pod.
+    labels for disks with a persistent reservation; ``networks`` are the resources of its Multus networks. Without ``resources`` the pod
+    has no resource requests. Raises InventoryError if KubeVirt creates no pod.
     """
     cluster = KubeVirtCluster(kubevirt or {})
     spec = apply_defaults(apply_specs(map_at(vmi, "spec"), instancetype, preference), cluster)
@@ -104,7 +105,7 @@ def launcher_pod(
     if resources:
         log = console_log_container(spec["domain"], cluster)
         pod["containers"] = [
-            {"name": "compute", "resources": _resources(spec, cluster, reserved=bool(reservations))},
+            {"name": "compute", "resources": _resources(spec, cluster, networks, reserved=bool(reservations))},
             *([log] if log is not None else []),
         ]
     pod_metadata = {
@@ -262,7 +263,7 @@ def _reservations(spec: Object, pvcs: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(f"{RESERVATION}{uids.get(claim) or claim}" for claim in claims if claim))
 
 
-def _resources(spec: Object, cluster: KubeVirtCluster, *, reserved: bool) -> Object:
+def _resources(spec: Object, cluster: KubeVirtCluster, networks: Iterable[str], *, reserved: bool) -> Object:
     """Return the resources of the compute container, with the devices of the node that the VM needs (renderresources.go)."""
     base = compute_resources(spec["domain"], cluster.cpu_allocation_ratio, cluster.memory_overcommit)
     # With huge pages, overcommitGuestOverhead has no effect.
@@ -281,7 +282,10 @@ def _resources(spec: Object, cluster: KubeVirtCluster, *, reserved: bool) -> Obj
         "pr-helper": reserved,
     }
     device_requests = {f"{DEVICES}{device}": "1" for device, is_needed in needed.items() if is_needed}
-    return {kind: {**base[kind], **device_requests} for kind in ("requests", "limits")}
+    found = {kind: {**base[kind], **device_requests} for kind in ("requests", "limits")}
+    for resource, amounts in [(resource, amounts) for resource in networks for amounts in found.values()]:
+        amounts[resource] = f"{parse_millis(amounts.get(resource), resource) + 1000}m"
+    return found
 
 
 DEVICES = "devices.kubevirt.io/"

@@ -44,7 +44,8 @@ def launcher_of(pod_source: PodSource, cluster: Cluster) -> Launcher:
     resources = cluster.resources and pod_source.has_known_size and "domain" in own
     labels = (node.labels for node in cluster.table.nodes)
     kubevirt = _of_nodes(given.kubevirt, cluster.table.keys)
-    pod = launcher_pod(vmi, kubevirt, given.instancetype, given.preference, nodes=labels, resources=resources)
+    networks = [each for each in given.networks if each in cluster.table.resources]
+    pod = launcher_pod(vmi, kubevirt, given.instancetype, given.preference, nodes=labels, networks=networks, resources=resources)
     spec = {field: own[field] for field in PLACEMENT_FIELDS if own.get(field) is not None}
     spec.update({field: pod["spec"][field] for field in _LAUNCHER_FIELDS if field in pod["spec"]})
     if resources:
@@ -130,6 +131,9 @@ def launcher_notes(pod_source: PodSource, cluster: Cluster) -> Iterator[str]:
         labels, what = ("label", "it") if len(missing) == 1 else ("labels", "them")
         ignored = f"the simulation ignores the nodeSelector that virt-controller adds for {what}"
         yield f"no node has the {labels} {join_words(missing, 'or')}, so {ignored}"
+    unknown = [each for each in dict.fromkeys(pod_source.virtualization.networks) if each not in cluster.table.resources]
+    if cluster.resources and unknown:
+        yield f"no node has {join_words(unknown, 'or')} in status.allocatable, so the simulation ignores what its networks request"
     architectures = _architectures(cluster)
     if len(architectures) > 1 and _assumes_architecture(pod_source):
         assumed = f"the simulation assumes that the VM is {_assumed_architecture(architectures)}"

@@ -65,6 +65,8 @@ class Virtualization:
     preference: Mapping[str, Any] | None = None
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The access modes of the claims in its namespace, as far as the manifests show them."""
+    networks: tuple[str, ...] = ()
+    """The resource of each Multus network whose NetworkAttachmentDefinition names one."""
 
 
 NOWHERE = Site(NO_FILE, 0, ())

@@ -15,7 +15,7 @@ from afflint.kube.decoding import InventoryError
 from afflint.manifests.manifest import Manifest
 from afflint.scheduler.namespaces import Namespace, Service, read_namespace, read_service
 from afflint.scheduler.pods import read_pod
-from afflint.yaml.document import map_at
+from afflint.yaml.document import map_at, text_at
 from afflint.yaml.object_fields import annotations_of, api_version_of, kind_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ class Unusable(NamedTuple):
 
 
 class KubeVirtObject(NamedTuple):
-    """A KubeVirt or HyperConverged resource, an instance type, a preference or a claim, which virtual machines depend on."""
+    """A KubeVirt or HyperConverged resource, an instance type, a preference or a network, which virtual machines depend on.
+
+    ``data`` has the spec and the status; of a NetworkAttachmentDefinition the ``resource`` that its annotation names.
+    """
 
     kind: str
     namespace: str | None
@@ -122,9 +125,15 @@ def _target(target: object, *, of_keda: bool) -> tuple[str, str, str]:
 
 
 def kubevirt_object(manifest: Manifest) -> KubeVirtObject:
-    """Return the KubeVirt object, instance type, preference or claim of a manifest."""
+    """Return the KubeVirt object, instance type, preference or network of a manifest."""
+    if manifest.kind.name == "NetworkAttachmentDefinition":
+        resource = text_at(manifest.data, "metadata", "annotations", _NETWORK_RESOURCE)
+        return KubeVirtObject(manifest.kind.name, manifest.ref.namespace, manifest.ref.name or "", {"resource": resource})
     data: dict[str, Any] = {field: manifest.data[field] for field in ("spec", "status") if field in manifest.data}
     return KubeVirtObject(manifest.kind.name, manifest.ref.namespace, manifest.ref.name or "", data)
+
+
+_NETWORK_RESOURCE = "k8s.v1.cni.cncf.io/resourceName"
 
 
 _READERS: dict[str, Callable[[object], Namespace | Service | Budget]] = {

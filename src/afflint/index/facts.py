@@ -626,7 +626,7 @@ SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 _OF_KUBEVIRT = frozenset(
     (
         "KubeVirt", "HyperConverged", "VirtualMachineInstancetype", "VirtualMachineClusterInstancetype", "VirtualMachinePreference",
-        "VirtualMachineClusterPreference",
+        "VirtualMachineClusterPreference", "NetworkAttachmentDefinition",
     )
 )  # fmt: skip
 _OF_STORAGE = frozenset(("PersistentVolume", "PersistentVolumeClaim", "DataVolume", "StorageClass", "StorageProfile"))

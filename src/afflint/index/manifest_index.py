@@ -139,6 +139,12 @@ class ManifestIndex:
             found = kubevirt_in_effect(own, hyperconverged, self.node_labels)
         return found if self._kubevirt_version is None else {**found, "version": self._kubevirt_version}
 
+    @cached_property
+    def network_resources(self) -> Mapping[tuple[str, str], str]:
+        """The resources that NetworkAttachmentDefinitions name, by namespace and name; the first of several definitions counts."""
+        networks = [each for each in self.facts.kubevirt if each.kind == "NetworkAttachmentDefinition"]
+        return {(each.namespace or "default", each.name): each.data["resource"] for each in reversed(networks)}
+
     # Volumes.
 
     @cached_property

@@ -9,7 +9,7 @@ from typing import Any
 from afflint.controllers.pod_source import PodSource, Reference, Virtualization
 from afflint.index.manifest_index import ManifestIndex
 from afflint.kube.common_instancetypes import instancetype, preference
-from afflint.yaml.document import map_at
+from afflint.yaml.document import map_at, maps_at, text_at
 
 # How instance types and preferences are referred to; kubectl's plurals do as well: kubevirt pkg/instancetype/find, preference/find.
 _INSTANCETYPE, _PREFERENCE = "Instancetype", "Preference"
@@ -47,8 +47,18 @@ def with_virtualization(pod_source: PodSource, manifest_index: ManifestIndex, *,
         notes.append(f"{pod_source.not_started_by}: it does not start automatically, but is simulated as if it were running")
     of_templates = {name: each.modes for name, each in manifest_index.template_modes(pod_source.site).items()}
     claims = {**manifest_index.access_modes(pod_source.namespace), **of_templates}
-    found = Virtualization(manifest_index.kubevirt_resource, specs.get(_INSTANCETYPE), specs.get(_PREFERENCE), claims)
+    networks = tuple(_network_resources(pod_source, manifest_index))
+    found = Virtualization(manifest_index.kubevirt_resource, specs.get(_INSTANCETYPE), specs.get(_PREFERENCE), claims, networks)
     return replace(pod_source, notes=tuple(notes), replicas=replicas, virtualization=found)
+
+
+def _network_resources(pod_source: PodSource, manifest_index: ManifestIndex) -> Iterator[str]:
+    """Yield the resource of each Multus network (NetworkToResource, pkg/network/multus/nad.go of KubeVirt)."""
+    names = [text_at(each, "multus", "networkName") for each in maps_at(pod_source.pod, "networks")]
+    for name in filter(None, names):
+        namespace, _, own = name.partition("/") if "/" in name else (pod_source.namespace, "", name)
+        if resource := manifest_index.network_resources.get((namespace, own)):
+            yield resource
 
 
 def instancetype_of(manifest_index: ManifestIndex, namespace: str, reference: Reference) -> Mapping[str, Any] | None:

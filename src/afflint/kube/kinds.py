@@ -482,6 +482,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("VirtualMachineClusterInstancetype", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachinePreference", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachineClusterPreference", "instancetype.kubevirt.io", (), (), None),
+    Kind("NetworkAttachmentDefinition", "k8s.cni.cncf.io", (), (), None),
     # Volumes and the claims on them.
     Kind("PersistentVolume", "", ("v1",), (), None),
     Kind("StorageClass", "storage.k8s.io", ("v1", "v1beta1"), (), None),
