@@ -492,3 +492,64 @@ def test_the_target_of_a_migration_needs_a_free_device(run: Run, has_pod: bool) 
     plan = run(with_devices("east-1", "1"), with_devices("west-1", "0"), *objects)
     assert drained(plan) == f"it cannot be live-migrated to any node: 1 node has insufficient {VF}"
     assert drained(run(with_devices("east-1", "1"), with_devices("west-1", "1"), *objects)) == "migrated to west-1"
+
+
+# --- where virt-handler runs -----------------------------------------------------------------------------------------------
+
+
+def listed(name: str, **labels: str) -> Object:
+    """A node that a user writes by hand, without the labels of virt-handler."""
+    result = node(name, **labels)
+    del result["metadata"]["labels"]["kubevirt.io/schedulable"]
+    return result
+
+
+def placing(placement: str, kind: str = "KubeVirt") -> Object:
+    chosen = {"nodePlacement": yaml.safe_load(placement)}
+    if kind == "KubeVirt":
+        return {**kubevirt(), "spec": {"workloads": chosen}}
+    spec = {"workloads": chosen} if kind == "v1beta1" else {"deployment": {"nodePlacements": {"workload": chosen["nodePlacement"]}}}
+    metadata = {"name": "kubevirt-hyperconverged", "namespace": "kubevirt"}
+    return {"apiVersion": f"hco.kubevirt.io/{kind}", "kind": "HyperConverged", "metadata": metadata, "spec": spec}
+
+
+def possible(plan: Any) -> list[str]:
+    return [each["node"] for each in plan["workloads"][0]["verdicts"] if each["feasible"]]
+
+
+HANDLERS = [listed("a"), listed("b"), listed("v", role="virt")]
+PREFERENCE = "{weight: 1, preference: {matchExpressions: [{key: role, operator: In, values: [virt]}]}}"
+BESIDE = "{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: x}}}"
+TERM = "{nodeSelectorTerms: [{matchExpressions: [{key: role, operator: In, values: [virt]}]}]}"
+
+
+@pytest.mark.parametrize("kind", ["KubeVirt", "v1beta1", "v1"])
+@pytest.mark.parametrize(
+    "placement",
+    [
+        "nodeSelector: {role: virt}",
+        f"affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {TERM}}}}}",
+    ],
+)
+def test_machines_run_only_where_virt_handler_does(run: Run, kind: str, placement: str) -> None:
+    plan = run(*HANDLERS, placing(placement, kind), virtual_machine(), words=())
+    assert possible(plan) == ["v"]
+    assert plan["workloads"][0]["verdicts"][0]["why"] == "lacks kubevirt.io/schedulable=true (required by virt-controller)"
+
+
+@pytest.mark.parametrize(
+    "placement",
+    [
+        "nodeSelector: {role: elsewhere}",  # The list of nodes is incomplete.
+        f"affinity: {{nodeAffinity: {{preferredDuringSchedulingIgnoredDuringExecution: [{PREFERENCE}]}}}}",
+        f"affinity: {{podAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{BESIDE}]}}}}",
+    ],
+    ids=["on no node", "preferred", "pods"],
+)
+def test_other_placements_of_virt_handler_exclude_no_node(run: Run, placement: str) -> None:
+    assert possible(run(*HANDLERS, placing(placement), virtual_machine(), words=())) == ["a", "b", "v"]
+
+
+def test_nodes_of_a_dump_show_where_virt_handler_runs(run: Run) -> None:
+    nodes = [node("a"), listed("v", role="virt")]
+    assert possible(run(*nodes, placing("nodeSelector: {role: virt}"), virtual_machine(), words=())) == ["a"]

@@ -36,6 +36,7 @@ _FIELDS: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...] = (
 )
 _HOST_DEVICES = (("virtualization", "permittedHostDevices"), ("permittedHostDevices",))
 _OPTIONS = (("virtualization", "virtualMachineOptions"), ("virtualMachineOptions",))
+_WORKLOADS = (("deployment", "nodePlacements", "workload"), ("workloads", "nodePlacement"))
 _BINDINGS = (("networking", "networkBinding"), ("networkBinding",))
 
 
@@ -82,7 +83,8 @@ def _as_kubevirt(hyperconverged: Object) -> Object:
     bindings = next((found for each in _BINDINGS if (found := map_at(spec, *each))), None)
     if bindings:
         configuration["network"] = {"binding": bindings}
-    return {"spec": {"configuration": configuration}}
+    placement = next((found for each in _WORKLOADS if (found := map_at(spec, *each))), None)
+    return {"spec": {"configuration": configuration, **({"workloads": {"nodePlacement": placement}} if placement else {})}}
 
 
 def _set(data: Object, path: Iterable[str], value: object) -> None:

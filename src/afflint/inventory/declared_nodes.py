@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from afflint.constraints.nodes import parse_node_constraints
+from afflint.controllers.kubevirt_cluster import SCHEDULABLE
 from afflint.controllers.launcher_pod import ARCH, DEVICES, HOST_MODEL_CPU, MIGRATION_MODEL, label_family, target_labels
 from afflint.controllers.launcher_selectors import launcher_of
 from afflint.controllers.pod_source import PodSource
@@ -18,8 +21,9 @@ from afflint.findings.phrases import join_words, summarize_names
 from afflint.inventory.inventory import Inventory
 from afflint.inventory.node_classes import NodeClass
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact
+from afflint.kube.constraints import constraints_of
 from afflint.kube.decoding import InventoryError
-from afflint.kube.selectors import Requirement
+from afflint.kube.selectors import Requirement, Selector, matches
 from afflint.scheduler.nodes import Node
 from afflint.yaml.document import map_at, maps_at
 
@@ -70,6 +74,30 @@ def expected_labels(nodes: Sequence[NodeFact], pod_sources: Iterable[PodSource],
 def _usual_cpu(observed: Iterable[Node]) -> tuple[str, ...]:
     """Return the labels that the target of a live migration requires because of the CPU that most nodes have."""
     return Counter(tuple(target_labels((), (), node.labels, host_model=True)) for node in observed).most_common(1)[0][0]
+
+
+def with_virt_handlers(nodes: Sequence[NodeFact], kubevirt: Mapping[str, Any]) -> Sequence[NodeFact]:
+    """Return the nodes, with the label of virt-handler where ``workloads.nodePlacement`` of the KubeVirt resource lets it run.
+
+    Nodes of a dump show the label once virt-handler runs in the cluster. If no node meets the placement, the labels of the nodes are
+    incomplete, and all nodes stay as they are. Semantics: InjectPlacementMetadata of pkg/virt-operator/resource/placement; only required
+    rules about nodes decide.
+    """
+    placement = map_at(kubevirt, "spec", "workloads", "nodePlacement")
+    alternatives = parse_node_constraints(constraints_of(placement, ())).alternatives if placement else ()
+    selectors = [Selector(tuple([each.requirement for each in alternative])) for alternative in alternatives]
+    found = [any(matches(each, fact.node.labels, fact.node.name) for each in selectors) for fact in nodes]
+    if not any(found):
+        return nodes
+    shown = any(SCHEDULABLE in fact.node.labels for fact in nodes if not fact.declared)
+    completed = []
+    for fact, runs in zip(nodes, found, strict=True):
+        labels = fact.node.labels
+        if SCHEDULABLE not in labels and (fact.declared if shown else runs):
+            # A declared node would otherwise get the labels that nodes of the dump have.
+            fact = fact._replace(node=fact.node._replace(labels={**labels, SCHEDULABLE: "true" if runs else "false"}))
+        completed.append(fact)
+    return completed
 
 
 def with_expected_labels(nodes: Sequence[NodeFact], expected: ExpectedLabels) -> tuple[NodeFact, ...]:

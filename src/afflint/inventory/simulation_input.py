@@ -18,7 +18,7 @@ from afflint.findings.phrases import quoted
 from afflint.index.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, PodsKey, SelectorRef
 from afflint.index.manifest_index import ManifestIndex, Scope
 from afflint.inventory.admission import affects, after_admission
-from afflint.inventory.declared_nodes import NOTHING, ExpectedLabels, expected_labels, with_expected_labels
+from afflint.inventory.declared_nodes import NOTHING, ExpectedLabels, expected_labels, with_expected_labels, with_virt_handlers
 from afflint.inventory.inventory import Inventory
 from afflint.inventory.node_classes import NodeClass
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, with_kubelet_labels
@@ -91,7 +91,8 @@ def build_simulation_input(
     """
     chosen = _choose(workloads, manifest_index, at_least=options.at_least)
     asked = {key: _kubelet_labels(pod_source, chosen.sources[key]) for key, pod_source in chosen.pod_sources.items()}
-    labelled = with_kubelet_labels(nodes, {key for keys in asked.values() for key in keys})
+    asked_labels = {key for keys in asked.values() for key in keys}
+    labelled = with_virt_handlers(with_kubelet_labels(nodes, asked_labels), manifest_index.kubevirt_resource)
     assumed = labelled[0].labels.keys() - nodes[0].labels.keys() if nodes else frozenset()
     profiles = profiles_of(manifest_index.facts.schedulers) if manifest_index.facts.schedulers else NO_PROFILES
     undecidable = undecidable_workloads(manifest_index, profiles)
@@ -115,7 +116,7 @@ def build_simulation_input(
     noted += _observed(noted, manifest_index, running, {node.name for node in nodes}, machines)
     expected = NOTHING
     if options.has_pools or any(each.declared for each in labelled):
-        expected = expected_labels(labelled, noted, {key for keys in asked.values() for key in keys})
+        expected = expected_labels(labelled, noted, asked_labels)
     completed = with_expected_labels(labelled, expected)
     inventory = Inventory(
         [fact.node for fact in completed],
