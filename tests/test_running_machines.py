@@ -553,3 +553,19 @@ def test_other_placements_of_virt_handler_exclude_no_node(run: Run, placement: s
 def test_nodes_of_a_dump_show_where_virt_handler_runs(run: Run) -> None:
     nodes = [node("a"), listed("v", role="virt")]
     assert possible(run(*nodes, placing("nodeSelector: {role: virt}"), virtual_machine(), words=())) == ["a"]
+
+
+def test_a_machine_that_excludes_itself_is_explained_and_not_counted(run: Run, why: Run) -> None:
+    machine = """
+    affinity:
+      podAntiAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          - {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {kubevirt.io: virt-launcher}}}
+    """
+    nodes = [node(name, **{"topology.kubernetes.io/zone": "z"}) for name in ("east-1", "west-1")]
+    far = node("far-1", gpu="yes", **{"topology.kubernetes.io/zone": "far"})
+    far["spec"] = {"unschedulable": True}
+    objects = [*nodes, far, kubevirt(), virtual_machine(machine), instance(machine), launcher(machine)]
+    itself = "the VM itself runs in its zone until the migration ends, so its required anti-affinity rejects the target pod there"
+    assert drained(run(*objects)).startswith(f"it cannot be live-migrated to any node: 1 node is cordoned; {itself}")
+    assert [each["text"] for each in why(*objects)[1]["migration"]["reasons"]] == ["is cordoned"]

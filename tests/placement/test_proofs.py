@@ -268,7 +268,7 @@ def test_as_many_vms_as_hosts_that_keep_apart_cannot_migrate_one_fewer_can() -> 
 
 
 def test_a_vm_that_its_own_zone_keeps_from_migrating_is_distinguished_from_one_without_another_host() -> None:
-    own = "; the VM itself runs in its zone until the migration ends, so its required anti-affinity rejects the target pod there; "
+    own = "the VM itself runs in its zone until the migration ends, so its required anti-affinity rejects the target pod there; "
     vm = pod_source("vm", "VirtualMachine", affinity=apart_by(ZONE, "vm"))
     (found,) = proofs.migration_blocked(*survey_of(zoned(a1="a", a2="a"), vm))
     assert own in found.excluded

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import ALLOWED, Eviction, eviction_of
 from afflint.controllers.launcher_pod import OBSOLETE_HOST_MODEL, is_reported_by_nodes, target_labels
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.added_labels import CREATED_BY
 from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Requirement, Selector
@@ -17,7 +18,7 @@ from afflint.placement.disruption_budgets import Disruptions
 from afflint.placement.schedule import PlacedWorkload
 from afflint.placement.schedule_index import ScheduleIndex
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.interpod_affinity import selects
+from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY, selects
 from afflint.scheduler.pods import Pod, PodKey, Term, parsed_terms
 
 _NOTHING_KNOWN: Mapping[PodKey, Eviction] = {}
@@ -80,22 +81,38 @@ def migration_target(
     )
 
 
-def own_separation(pod: Pod, cluster: Cluster, node: str, placed: PlacedWorkload | None = None) -> str:
-    """Return advice if the required anti-affinity of a VM rejects the target of its migration because of the VM itself; else nothing.
+class OwnSeparation(NamedTuple):
+    """How the required anti-affinity of a VM rejects the target of its migration because of the VM itself.
+
+    ``advice`` says that and what to change; ``nodes`` are those in its topology domain.
+    """
+
+    advice: str = ""
+    nodes: frozenset[str] = frozenset()
+
+    def others(self, rejected: Mapping[str, str]) -> dict[str, str]:
+        """Return the nodes with the plugins that reject the target there, without those that ``advice`` explains."""
+        return {node: plugin for node, plugin in rejected.items() if plugin != INTER_POD_AFFINITY or node not in self.nodes}
+
+
+def own_separation(pod: Pod, cluster: Cluster, node: str, placed: PlacedWorkload | None = None) -> OwnSeparation:
+    """Return how a VM rejects the target of its migration itself; empty if it does not, or if that decides about no node.
 
     The source pod runs until the migration ends, and the target pod has its labels and terms.
     """
     target = migration_target(pod, cluster, node, placed)
     own = [term for term in parsed_terms(target.anti_affinity)[:-1] if term.key != HOSTNAME and selects(term, pod, cluster.directory)]
     if not own:
-        return ""
+        return OwnSeparation()
     without = cluster.copy()
     without.unbind(pod)
     feasible = without.evaluate(target).feasible
     column, numbers = cluster.table.column(HOSTNAME), cluster.table.numbers
     elsewhere = (name for name, possible in feasible.items() if possible and name != node)
     if all(column[numbers[name]] == column[numbers[node]] for name in elsewhere):
-        return ""
+        return OwnSeparation()
     word = domain_word(own[0].key) or own[0].key
     runs = f"the VM itself runs in its {word} until the migration ends, so its required anti-affinity rejects the target pod there"
-    return f"{runs}; require the anti-affinity over {HOSTNAME}, or prefer it over {own[0].key}"
+    advice = f"{runs}; require the anti-affinity over {HOSTNAME}, or prefer it over {own[0].key}"
+    column = cluster.table.column(own[0].key)
+    return OwnSeparation(advice, frozenset([name for name, number in numbers.items() if column[number] == column[numbers[node]]]))

@@ -140,9 +140,10 @@ class _MigrationSearch:
         if targets:
             return answer
         rejected = {each: plugin for each, plugin in cluster.evaluate(target).reason.items() if each != node}
+        own = own_separation(pod, cluster, node, placed)
         return answer._replace(
-            reasons=tuple(reasons(self._schedule, placed, target, rejected)),
-            advice=own_separation(pod, cluster, node, placed),
+            reasons=tuple(reasons(self._schedule, placed, target, own.others(rejected))),
+            advice=own.advice,
             changes=tuple(self._changes(target, frozenset(rejected.values()))),
         )
 

@@ -124,11 +124,12 @@ def why_blocked(state: ClusterState, pod: Pod, node: str) -> Blocked:
     if eviction.what == "migrates":
         owner = state.schedule_index.owners.get(pod.key)
         target = _target(state, pod, node)
-        reasons = next(iter(schedule_pods(state.cluster, [target]).pending.values()), {})
+        own = own_separation(pod, state.cluster, node, owner)
+        reasons = own.others(next(iter(schedule_pods(state.cluster, [target]).pending.values()), {}))
         title = state.schedule_index.titles.get(pod.key, "")
         why = state.schedule_index.why(state.cluster, target, title, reasons, failed=state.unavailable)
-        own = own_separation(pod, state.cluster, node, owner)
-        return blocked(state, pod, node, f"it cannot be live-migrated to any node{f': {why}' if why else ''}{f'; {own}' if own else ''}")
+        whys = "; ".join(filter(None, [why, own.advice]))
+        return blocked(state, pod, node, f"it cannot be live-migrated to any node{f': {whys}' if whys else ''}")
     numbers = limiting_budgets(state, pod)
     budgets = [state.disruptions.covered[each] for each in numbers]
     if len(budgets) > 1:

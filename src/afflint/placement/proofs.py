@@ -397,9 +397,8 @@ def migration_blocked(survey: ScheduleBounds, schedule: Schedule) -> Iterator[Mi
             if not any(verdict.feasible.values()):
                 if not blocked:
                     reasons = verdict.reason
-                    excluded = exclusions.of(pod_source, target, reasons)
                     own = own_separation(pod, schedule.cluster, placed.nodes[pod.key])
-                    excluded += f"; {own}" if own else ""
+                    excluded = "; ".join(filter(None, [exclusions.of(pod_source, target, own.others(reasons)), own.advice]))
                 blocked += 1
         if blocked:
             proved = _never_migrates(survey, index)
