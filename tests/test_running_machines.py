@@ -430,6 +430,19 @@ def test_a_target_pod_on_a_node_waits_no_longer(run: Run) -> None:
     assert waits(run(EAST, WEST, *RUNS, migration(addedNodeSelector={"rack": "r7"}), target(on="west-1"))) == []
 
 
+def test_a_migration_in_progress_ends_on_the_node_of_its_target(run: Run, why: Run) -> None:
+    pods = [launcher(), target(on="west-1")]
+    for pod in pods:
+        pod["metadata"]["labels"]["kubevirt.io/created-by"] = "u-vmi"
+    objects = [EAST, WEST, node("north-1"), *RUNS[:-1], migration("Running"), *pods]
+    assert drained(run(*objects)) == "migrated to west-1"
+    assert why(*objects)[1]["migration"]["targets"] == ["west-1"]
+
+
+def test_a_target_pod_of_a_migration_that_has_failed_is_left_out(run: Run) -> None:
+    assert waits(run(EAST, WEST, *RUNS, migration("Failed"), target("nodeSelector: {rack: r7}"))) == []
+
+
 def test_the_machine_does_not_run_in_a_pending_target(run: Run) -> None:
     plan = run(EAST, WEST, *RUNS[:-1], migration(), target("nodeSelector: {rack: r7}"))
     assert waits(plan) == [f"{WAITS} virt-launcher-ledger-target: 1 node lacks rack=r7"]

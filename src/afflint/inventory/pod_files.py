@@ -15,9 +15,10 @@ from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.inventory.node_files import NodeFileError, ParsedFiles, refuse_object
+from afflint.kube.added_labels import MIGRATION_UID
 from afflint.kube.decoding import InventoryError
 from afflint.manifests.manifest import Workload
-from afflint.manifests.reader import manifests_in
+from afflint.manifests.reader import manifests_in, objects_in
 from afflint.scheduler.pods import PodKey, read_pod
 from afflint.source.sources import Source
 from afflint.yaml.document import Document, map_at, maps_at, text_at
@@ -25,7 +26,7 @@ from afflint.yaml.object_fields import kind_of, metadata_of, name_of, namespace_
 
 _NODE_NAME = "kubevirt.io/nodeName"
 _ATTACHES_DISK = "hotplug-disk"
-_MIGRATION, _MIGRATION_UID, _MIGRATION_NAME = f"{MACHINE}Migration", "kubevirt.io/migrationJobUID", "kubevirt.io/migrationJobName"
+_MIGRATION, _MIGRATION_NAME = f"{MACHINE}Migration", "kubevirt.io/migrationJobName"
 _NO_SOURCES: Mapping[FileId, Source] = {}
 RUNNING_KINDS = ("Pod", MACHINE)
 _LISTS = ("List", "PodList", f"{MACHINE}List")
@@ -58,11 +59,11 @@ def running_pods(
     found = RunningPods([], {}, set())
     pods, known = found.pods, set[tuple[str, str, str | None]]()
     for file, source in {**dumps, **sources}.items():
-        for manifest, pod in _in_file(source, parsed.documents(source), named=file in sources, resources=resources):
+        documents = parsed.documents(source)
+        migrations += [data for document in documents for data, _ in objects_in(document) if kind_of(data) == _MIGRATION]
+        for manifest, pod in _in_file(source, documents, named=file in sources, resources=resources):
             found.sites.add((file, manifest.document.index, manifest.base))
             identity = manifest.kind.name, manifest.namespace, manifest.ref.name
-            if manifest.kind.name == _MIGRATION:
-                migrations.append(manifest.data)
             if pod is None or identity in known:
                 continue  # Several dumps may contain the same pod.
             known.add(identity)
@@ -95,7 +96,7 @@ def running_pods(
 
 
 def _requested(
-    migrations: Iterable[Mapping[str, Any]], launchers: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
+    migrations: Sequence[Mapping[str, Any]], launchers: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
 ) -> dict[tuple[str, str], RequestedMigration]:
     """Return the migrations whose target pods are not scheduled yet, by namespace and name of the virtual machine.
 
@@ -103,7 +104,8 @@ def _requested(
     pkg/virt-controller/watch/migration); targets of other clusters (``sendTo``, ``receive``) are left out.
     """
     found = dict[tuple[str, str], RequestedMigration]()
-    scheduled = {text_at(pod, "metadata", "labels", _MIGRATION_UID) for pods in launchers.values() for pod in pods if _node_of(pod)}
+    ended = {text_at(data, "metadata", "uid") for data in migrations if _is_deleted(data) or text_at(data, "status", "phase") in ENDED}
+    scheduled = {text_at(pod, "metadata", "labels", MIGRATION_UID) for pods in launchers.values() for pod in pods if _node_of(pod)}
     for data in migrations:
         spec, uid = map_at(data, "spec"), text_at(data, "metadata", "uid")
         if text_at(data, "status", "phase") not in _UNSCHEDULED or _is_deleted(data) or spec.get("sendTo") or spec.get("receive"):
@@ -114,8 +116,9 @@ def _requested(
             found.setdefault(identity, RequestedMigration(name_of(data), selector, None))
     for identity, pods in launchers.items():
         for pod in pods:
-            if _is_waiting_target(pod) and not _is_deleted(pod):
-                name = text_at(pod, "metadata", "annotations", _MIGRATION_NAME) or text_at(pod, "metadata", "labels", _MIGRATION_UID)
+            uid = text_at(pod, "metadata", "labels", MIGRATION_UID)
+            if _is_waiting_target(pod) and not _is_deleted(pod) and uid not in ended:
+                name = text_at(pod, "metadata", "annotations", _MIGRATION_NAME) or uid
                 found[identity] = RequestedMigration(name, {}, pod)
     return found
 
@@ -125,7 +128,7 @@ _UNSCHEDULED = ("", "Pending", "Scheduling")
 
 
 def _is_waiting_target(pod: Mapping[str, Any]) -> bool:
-    return not _node_of(pod) and bool(text_at(pod, "metadata", "labels", _MIGRATION_UID))
+    return not _node_of(pod) and bool(text_at(pod, "metadata", "labels", MIGRATION_UID))
 
 
 def _is_deleted(data: Mapping[str, Any]) -> bool:

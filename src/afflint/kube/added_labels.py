@@ -28,7 +28,7 @@ POD_TEMPLATE_HASH, ROLLOUT_HASH = "pod-template-hash", "rollouts-pod-template-ha
 CONTROLLER_REVISION_HASH = "controller-revision-hash"
 POD_NAME, POD_INDEX = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
-CREATED_BY = "kubevirt.io/created-by"
+CREATED_BY, MIGRATION_UID = "kubevirt.io/created-by", "kubevirt.io/migrationJobUID"
 MACHINE_HOSTNAME = "vm.kubevirt.io/name"
 
 # pkg/controller/deployment/sync.go getNewReplicaSet.
@@ -129,7 +129,7 @@ KNATIVE_SERVICE = (
 RESERVED_BY_KUBEVIRT = frozenset(
     (
         CREATED_BY,
-        "kubevirt.io/migrationJobUID",
+        MIGRATION_UID,
         "kubevirt.io/nodeName",
         "kubevirt.io/migrationTargetNodeName",
         "kubevirt.io/schedulable",

@@ -11,11 +11,11 @@ from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import ALLOWED, Eviction, eviction_of
 from afflint.controllers.launcher_pod import OBSOLETE_HOST_MODEL, is_reported_by_nodes, target_labels
 from afflint.findings.namedtuples import NamedTuple
-from afflint.kube.added_labels import CREATED_BY
+from afflint.kube.added_labels import CREATED_BY, MIGRATION_UID
 from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Requirement, Selector
 from afflint.placement.disruption_budgets import Disruptions
-from afflint.placement.schedule import PlacedWorkload
+from afflint.placement.schedule import PlacedWorkload, Schedule
 from afflint.placement.schedule_index import ScheduleIndex
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY, selects
@@ -37,6 +37,7 @@ class Evictions:
         self.disruptions = Disruptions(schedule.cluster, schedule.pods_of_workloads, budgets, schedule.unready)
         self._running = running
         self._known: dict[str, Eviction] = {}
+        self._in_progress: Mapping[str, tuple[Pod, str]] | None = None
 
     def of(self, pod: Pod) -> Eviction:
         """Return the result of evicting a pod, without its PodDisruptionBudgets."""
@@ -50,6 +51,26 @@ class Evictions:
         if known is None:
             known = self._known[placed.pod_source.key] = eviction_of(placed.pod_source)
         return known
+
+    def target_in_progress(self, pod: Pod) -> tuple[Pod, str] | None:
+        """Return the pod to which a VM migrates already, and its node: see ``targets_in_progress``."""
+        if self._in_progress is None:
+            self._in_progress = targets_in_progress(self.schedule_index.schedule)
+        return self._in_progress.get(pod.labels.get(CREATED_BY, ""))
+
+
+def targets_in_progress(schedule: Schedule) -> dict[str, tuple[Pod, str]]:
+    """Return the target pods of migrations that have a node, with these, by the UID of their VM.
+
+    No second migration of the VM starts before this one ends (filterRunningNonMigratingVMIs,
+    pkg/virt-controller/watch/drain/evacuation).
+    """
+    return {
+        pod.labels[CREATED_BY]: (pod, node)
+        for node, pods in schedule.cluster.pods_by_node().items()
+        for pod in pods
+        if MIGRATION_UID in pod.labels and CREATED_BY in pod.labels and not (pod.key in schedule.owners or pod.subject.terminating)
+    }
 
 
 def migration_target(

@@ -13,11 +13,12 @@ from afflint.controllers.replicas import compile_template
 from afflint.controllers.running_machines import RunningMachine, is_passed_on, with_passed_changes
 from afflint.findings.edits import EditError, Replace, applied
 from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.added_labels import CREATED_BY
 from afflint.kube.constraints import constraints_of
 from afflint.kube.decoding import InventoryError
 from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.placement.changes import NEW_NODE, SETTING, PlanInput, SmallChange
-from afflint.placement.evictions import migration_target, own_separation
+from afflint.placement.evictions import migration_target, own_separation, targets_in_progress
 from afflint.placement.explanation import Reason, reasons
 from afflint.placement.manifest_changes import manifest_changes
 from afflint.placement.node_changes import node_changes
@@ -130,7 +131,8 @@ class _MigrationSearch:
         machine = self._machine
         obstacle = migration_obstacle(placed.pod_source, machine and machine.data, machine and machine.pod_source)
         target = migration_target(pod, cluster, node, placed)
-        targets = self._nodes(cluster, target)
+        already = targets_in_progress(self._schedule).get(pod.labels.get(CREATED_BY, ""))
+        targets = self._nodes(cluster, target) if already is None else (already[1],)
         requested = requested_target(self._schedule, placed, pod, machine)
         answer = MigrationAnswer(pod.name, node, "", targets, "", (), "", (), requested)
         answer = answer._replace(drain=self._drain_words(possible=bool(targets)))

@@ -76,6 +76,8 @@ def can_leave(state: ClusterState, pod: Pod, node: str) -> bool:
         return _budgets_allow(state, pod, node)
     if eviction.what != "migrates":
         return False
+    if _migrates_already(state, pod, node) is not None:
+        return True
     target = _target(state, pod, node)
     return bool(state.cluster.feasible_nodes(target) or _attempt(state, pod, target).nodes)
 
@@ -100,7 +102,18 @@ def _attempt(state: ClusterState, pod: Pod, target: Pod) -> Attempt:
     return schedule_pods(state.cluster, [target], state.schedule_index.schedule.preemption(recreated, state.behind, more))
 
 
+def _migrates_already(state: ClusterState, pod: Pod, node: str) -> tuple[Pod, str] | None:
+    """Return the running target pod of a VM and its node, unless the VM has moved since or that node fails, too."""
+    found = state.evictions.target_in_progress(pod) if pod.key not in state.migrated else None
+    return None if found is None or found[1] == node or state.is_silent(found[1]) else found
+
+
 def _migrate(state: ClusterState, pod: Pod, node: str, cause: str) -> bool:
+    already = _migrates_already(state, pod, node)
+    if already is not None:
+        state.cluster.unbind(already[0])
+        state.migrate(pod, already[1], cause)
+        return True
     wanted = _target(state, pod, node)
     attempt = _attempt(state, pod, wanted)
     target = attempt.nodes.get(wanted.key)
