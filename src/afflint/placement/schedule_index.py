@@ -18,7 +18,8 @@ from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey, scheduling_key
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
-HELD = "the pod stays on its node until the node recovers or is removed"
+HELD = "the pod stays on its node until the node recovers, is fenced (taint node.kubernetes.io/out-of-service) or is removed"
+"""Of a pod that is replaced only once it is gone. Of a fenced node, pods are deleted by gcTerminating (pkg/controller/podgc)."""
 NOT_RECREATED = "the pod is not recreated: it has no controller"
 JOB_FAILS = "the Job fails: its backoffLimit is 0"
 STAYS_OFF = "it stays stopped until a user starts it: its run strategy does not restart it"
