@@ -519,3 +519,14 @@ def test_a_running_machine_without_the_condition_live_migratable_is_drained_as_i
         ends.append((done.code, first["worst"], [each["pod"] for each in first["blocked"]]))
     blocked = (1, "survives", ["virt-launcher-db"])
     assert ends[0] == ends[1] == {"LiveMigrate": blocked, "LiveMigrateIfPossible": (0, "interrupted", [])}[strategy]
+
+
+def test_an_accepted_eviction_does_not_exhaust_a_budget_for_good(place: Place) -> None:
+    """The pod ends, or counts again after two minutes: until then `kubectl drain` retries."""
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1}
+    status = {"disruptedPods": {"web-5d8f7-a": "2026-01-01T00:00:00Z"}, "disruptionsAllowed": 0}
+    rules = stored("PodDisruptionBudget", "web", version="policy/v1", spec=spec, status=status)
+    pods = [pod(f"web-5d8f7-{name}", on, "ReplicaSet/web-5d8f7", WEB) for name, on in (("a", "w1"), ("b", "w2"))]
+    done = place("--nodes", "-", "--drain", "each:node", *JSON, piped=dump(*NODES, *DEPLOYMENT, *pods, rules))
+    assert [loss["blocked"] for loss in done.plan["losses"]] == [[], [], []]
+    assert [each["name"] for each in done.plan["now"]["budgets"]] == ["shop/web"]

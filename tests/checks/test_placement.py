@@ -306,6 +306,21 @@ def test_a_budget_that_is_there_again_in_an_overlay_counts_once() -> None:
     assert messages_of("drain-blocked", SIX, budget("minAvailable: 1") + budget("minAvailable: 1") + workload(replicas=2)) == []
 
 
+def test_a_dump_has_each_pod_of_a_workload_once() -> None:
+    """`kubectl get -o yaml` lists the ReplicaSet of a Deployment and the pods, too."""
+    owned = "metadata: {name: %s, namespace: shop, ownerReferences: [{apiVersion: apps/v1, kind: %s, name: %s, controller: true}]%s}"
+    replica_set = workload(kind="ReplicaSet", name="web").replace(
+        "metadata: {name: web, namespace: shop}", owned % ("web-1", "Deployment", "web", "")
+    )
+    running = "\n".join(
+        f"apiVersion: v1\nkind: Pod\n{owned % (f'web-1-{name}', 'ReplicaSet', 'web-1', ', labels: {app: web}')}\n"
+        f"spec: {{nodeName: w1, containers: [{{name: c, image: c}}]}}\n---"
+        for name in "abc"
+    )
+    [found] = messages_of("drain-blocked", SIX, f"{budget('maxUnavailable: 0')}{workload()}---\n{replica_set}---\n{running}\n")
+    assert "requires 3 of 3 pods to be healthy, and 3 are" in found
+
+
 def test_a_single_replica_that_one_node_alone_takes() -> None:
     assert messages_of("not-failure-tolerant", THREE, workload("nodeSelector: {disk: fast}", replicas=1)) == [
         "a.yaml:3:18 warning: after a failure of node w2, the only replica cannot be scheduled, whatever the placement"
@@ -488,6 +503,13 @@ def test_more_domains_asked_for_than_there_are() -> None:
         )
     ]
     assert messages_of("min-domains-unreachable", SIX, workload(spread(ZONE, more=", minDomains: 3"))) == []
+
+
+@pytest.mark.parametrize("spec", ["nodeSelector: {pool: none}\n" + spread(ZONE), spread("example.com/rack")])
+def test_pods_that_no_domain_takes_are_another_rule(spec: str) -> None:
+    """No minDomains helps: no node meets the nodeSelector, or has the label. Other rules report that."""
+    assert messages_of("min-domains-unreachable", SIX, workload(spec)) == []
+    assert not {"unschedulable", "unknown-node-label"}.isdisjoint(rules(SIX, workload(spec)))
 
 
 def test_more_domains_than_there_are_for_pods_of_another_workload() -> None:

@@ -14,7 +14,7 @@ from afflint.index.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY,
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_classes import NodeClass
 from afflint.inventory.node_files import NodeFact
-from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
+from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input, without_controlled
 from afflint.kube.constraints import constraints_of, items
 from afflint.kube.node_labels import HOSTNAME, PHYSICAL_HOST, ZONE, domain_noun
 from afflint.kube.selectors import NODE_NAME, Selector
@@ -72,7 +72,7 @@ class ClusterView:
         self.simulation_input: SimulationInput = build_simulation_input(
             nodes,
             manifest_index,
-            manifest_index.pods,
+            without_controlled(manifest_index.pods, with_pods=True),
             SimulationOptions(version, feature_gates, resources, at_least=True),
             name_of=name_of,
             classes=classes,

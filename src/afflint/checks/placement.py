@@ -354,15 +354,11 @@ def _is_required(ref: SelectorRef) -> bool:
 def min_domains_unreachable(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report `minDomains` values above the number of domains."""
     for found in proofs.min_domains_unreachable(view.survey):
-        if found.domains:
-            names = summarize_names(list(map(quoted, found.domains)))
-            known = f"the nodes have only {pluralize(len(found.domains), 'value')} of {quoted(found.key)}: {names}"
-            most = pluralize(found.max_skew, "pod")
-            accepted = f"each accepts at most {most}" if found.own else f"none with more than {most} that it selects accepts another"
-            known += f"; until more are added, {accepted}"
-        else:
-            known = f"the nodes have no value of {quoted(found.key)}"
-        message = f"minDomains is {found.min_domains}, but {known}"
+        names = summarize_names(list(map(quoted, found.domains)))
+        known = f"the nodes have only {pluralize(len(found.domains), 'value')} of {quoted(found.key)}: {names}"
+        most = pluralize(found.max_skew, "pod")
+        accepted = f"each accepts at most {most}" if found.own else f"none with more than {most} that it selects accepts another"
+        message = f"minDomains is {found.min_domains}, but {known}; until more are added, {accepted}"
         yield _match(view.pods_of(found.pod_source), found.pod_source, found.path, message)
 
 

@@ -11,7 +11,7 @@ from afflint.controllers.evictions import Eviction, eviction_of_machine
 from afflint.controllers.observed_workloads import observed_workloads
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.running_machines import RunningMachines
-from afflint.controllers.running_pods import with_running_revisions
+from afflint.controllers.running_pods import is_controlled_by, with_running_revisions
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
@@ -69,6 +69,29 @@ class SimulationOptions(NamedTuple):
     """Whether an autoscaled workload has only the replicas that its autoscaler surely keeps."""
     has_pools: bool = False
     """Whether node pools add nodes to the simulation."""
+
+
+def without_controlled(workloads: Sequence[Pods], *, with_pods: bool = False) -> list[Pods]:
+    """Return the workloads without those that repeat another: an object and its controller are one workload.
+
+    A custom resource gives way to the objects that its operator has created. ``with_pods``: a running Pod repeats its controller, too.
+    """
+    by_name: dict[tuple[str | None, str, str | None], list[Pods]] = {}
+    for pods in workloads:
+        if pods.pod_source is not None:
+            by_name.setdefault((pods.ref.kind, pods.namespace or "default", pods.ref.name), []).append(pods)
+    dropped: set[int] = set()
+    for pods in workloads:
+        pod_source = pods.pod_source
+        if pod_source is None or pod_source.controller is None:
+            continue
+        owners = by_name.get((pod_source.controller.kind, pods.namespace or "default", pod_source.controller.name), ())
+        repeats = (with_pods and pod_source.kind == "Pod") or is_controlled_by(pod_source, pod_source.controller.kind)
+        if not pod_source.replicas or (owners and repeats):
+            dropped.add(id(pods))
+        else:
+            dropped.update(map(id, owners))
+    return [pods for pods in workloads if id(pods) not in dropped] if dropped else list(workloads)
 
 
 def build_simulation_input(

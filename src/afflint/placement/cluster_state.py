@@ -192,8 +192,9 @@ class ClusterState:
     # --- budgets -------------------------------------------------------------------------------------------------------
 
     def healthy(self, budget: int) -> int:
-        """Return how many pods of a budget are healthy now."""
-        return self._healthy.get(budget, self.disruptions.covered[budget].healthy)
+        """Return how many pods of a budget are healthy, once evictions that were under way before are complete."""
+        status = self.disruptions.covered[budget]
+        return self._healthy.get(budget, status.healthy + status.leaving)
 
     def allows(self, budget: int, *, unready: bool) -> bool:
         """Return whether a budget allows an eviction now; of a pod that is not ready, by the policy for these pods, too."""

@@ -27,6 +27,11 @@ class BudgetStatus(NamedTuple):
     unscaled: str
     unready: tuple[str, ...] = ()
     """The names of the running pods that are not ready."""
+    leaving: int = 0
+    """How many pods are ready and not healthy, because the API server has accepted their eviction (``status.disruptedPods``).
+
+    Each of them ends, or counts as healthy again after two minutes (DeletionTimeout of the disruption controller).
+    """
 
     @property
     def desired(self) -> int:
@@ -110,7 +115,8 @@ class Disruptions:
                         counting[number].owners[pod_source.key] = (pod_source.replicas, "" if scaled else _controller(pod, pod_source.kind))
         for pod, node_is_well in _running(cluster):
             for number in self.of(pod):
-                counting[number].healthy += node_is_well and pod.key not in self.unready and pod.name not in self._budgets[number].disrupted
+                if node_is_well and pod.key not in self.unready:
+                    counting[number].add_ready(leaves=pod.name in self._budgets[number].disrupted)
                 if pod.key in self.unready:
                     counting[number].unready.append(pod.name)
                 if pod.key not in ours:
@@ -123,9 +129,14 @@ class _Counting:
 
     def __init__(self) -> None:
         self.pods = 0
-        self.healthy = 0
+        self.healthy = self.leaving = 0
         self.unready: list[str] = []
         self.owners: dict[object, tuple[int, str]] = {}
+
+    def add_ready(self, *, leaves: bool) -> None:
+        """Count a ready pod, which ``leaves`` if its eviction is accepted."""
+        self.healthy += not leaves
+        self.leaving += leaves
 
     def add_stranger(self, pod: Pod) -> None:
         """Count a running pod without a manifest: its controller is assumed to expect as many pods as exist."""
@@ -136,10 +147,11 @@ class _Counting:
             self.owners[pod.controller] = number + 1, "" if pod_replacement.scaled else pod.controller[1]
 
     def result(self, budget: Budget) -> BudgetStatus:
-        if budget.counts_pods:
-            return BudgetStatus(budget, self.pods, self.healthy, "", tuple(self.unready))
-        unscaled = next((kind for _, kind in self.owners.values() if kind), "")
-        return BudgetStatus(budget, sum(number for number, _ in self.owners.values()), self.healthy, unscaled, tuple(self.unready))
+        expected, unscaled = self.pods, ""
+        if not budget.counts_pods:
+            expected = sum(number for number, _ in self.owners.values())
+            unscaled = next((kind for _, kind in self.owners.values() if kind), "")
+        return BudgetStatus(budget, expected, self.healthy, unscaled, tuple(self.unready), self.leaving)
 
 
 def _controller(pod: Pod, kind: str) -> str:

@@ -468,7 +468,8 @@ def min_domains_unreachable(survey: ScheduleBounds) -> Iterator[MinDomainsUnreac
     for _, pod_source, pod, constraint in _hard_constraints(survey):
         keys = tuple([each.key for each in pod.hard_spread])
         _, domains = survey.fit(pod).domains(constraint, keys)
-        if len(domains) < constraint.min_domains:
+        # Without a domain, minDomains does not matter: the pods fit no node, or no node has the label.
+        if domains and len(domains) < constraint.min_domains:
             values = tuple(sorted(value for value in domains if value is not None))
             path = (*pod_source.pod_path, *constraint.path)
             own = matches(constraint.selector, pod.labels)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from afflint.checks.match import Target
 from afflint.checks.registry import bind_rules
 from afflint.controllers.pod_source import PRIORITY_FIELDS
-from afflint.controllers.running_pods import is_controlled_by
 from afflint.findings.coverage import Coverage
 from afflint.findings.errors import UserError
 from afflint.findings.finding import FileId, Folder
@@ -28,7 +27,7 @@ from afflint.inventory.node_folders import FolderCluster, RootsCluster, cluster_
 from afflint.inventory.pod_files import RUNNING_KINDS, RunningPods, has_other_objects, may_be_stored, running_pods
 from afflint.inventory.priorities import PRIORITY_CLASS, priorities_of, read_priority_classes, with_priorities
 from afflint.inventory.scheduler_profiles import profiles_of
-from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
+from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input, without_controlled
 from afflint.inventory.source_objects import objects_of
 from afflint.inventory.uncounted import maintenance_notes, with_uncounted_requests
 from afflint.kube.kinds import KINDS
@@ -281,7 +280,7 @@ class _PlaceReading:
             for pods in each.pods
             if (pods.site.file, pods.site.document, pods.site.base) not in running.sites
         ]
-        return manifest_index, running, _without_controlled(workloads)
+        return manifest_index, running, without_controlled(workloads)
 
     def _reviewed(self, workloads: list[Pods]) -> tuple[RunOrigins | None, PlaceProblems]:
         """Return where rendered manifests come from, and what the API server rejects."""
@@ -415,28 +414,6 @@ def _dumps(files: Files, results: Mapping[FileId, FileResult], parsed: ParsedFil
             continue  # Its manifests are problems of the run.
         found[file] = source
     return found
-
-
-def _without_controlled(workloads: Sequence[Pods]) -> list[Pods]:
-    """Return the workloads without those that repeat another: an object and its controller are one workload.
-
-    A custom resource gives way to the objects that its operator has created.
-    """
-    by_name: dict[tuple[str | None, str, str | None], list[Pods]] = {}
-    for pods in workloads:
-        if pods.pod_source is not None:
-            by_name.setdefault((pods.ref.kind, pods.namespace or "default", pods.ref.name), []).append(pods)
-    dropped: set[int] = set()
-    for pods in workloads:
-        pod_source = pods.pod_source
-        if pod_source is None or pod_source.controller is None:
-            continue
-        owners = by_name.get((pod_source.controller.kind, pods.namespace or "default", pod_source.controller.name), ())
-        if not pod_source.replicas or (owners and is_controlled_by(pod_source, pod_source.controller.kind)):
-            dropped.add(id(pods))
-        else:
-            dropped.update(map(id, owners))
-    return [pods for pods in workloads if id(pods) not in dropped] if dropped else list(workloads)
 
 
 def _check_one_cluster(files: Files, workloads: Iterable[Pods], renders: RenderedRun, kustomizations: Kustomizations) -> None:
