@@ -320,7 +320,7 @@ def test_pods_that_run_against_their_rules_are_listed_in_every_format(place: Pla
         ],
     )
     text = place("--nodes", "-", piped=given).out
-    words = "a restart would move it, for example to w1; the descheduler's RemovePodsViolatingNodeAffinity applies to it"
+    words = "a restart would move it, for example to w1; a descheduler with RemovePodsViolatingNodeAffinity considers it"
     assert "1 running pod violates placement rules (rules apply when a pod is scheduled)" in text
     assert f"shop/db  db-0  w2  has {ZONE}=b, not a; {words}" in text
     assert "although node affinity no longer matches" not in text
@@ -530,3 +530,43 @@ def test_an_accepted_eviction_does_not_exhaust_a_budget_for_good(place: Place) -
     done = place("--nodes", "-", "--drain", "each:node", *JSON, piped=dump(*NODES, *DEPLOYMENT, *pods, rules))
     assert [loss["blocked"] for loss in done.plan["losses"]] == [[], [], []]
     assert [each["name"] for each in done.plan["now"]["budgets"]] == ["shop/web"]
+
+
+@pytest.mark.parametrize(
+    ("profiles", "words"),
+    [
+        (["AffinityAndTaints"], "the profile EvictPodsWithLocalStorage is missing)"),
+        (["AffinityAndTaints", "EvictPodsWithLocalStorage"], ""),
+        (["SoftTopologyAndDuplicates"], "no profile enables RemovePodsViolatingNodeAffinity"),
+    ],
+)
+def test_a_pod_that_the_descheduler_spares_has_a_reason(place: Place, profiles: list[str], words: str) -> None:
+    """The pod runs in zone b, and its node affinity requires zone a."""
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    cache = pod("web-5d8f7-a", "w2", "ReplicaSet/web-5d8f7", WEB, affinity=affinity, volumes=[{"name": "tmp", "emptyDir": {}}])
+    pod_template = template("web", affinity=affinity, volumes=[{"name": "tmp", "emptyDir": {}}])
+    workload = [{**DEPLOYMENT[0], "spec": {**DEPLOYMENT[0]["spec"], "replicas": 1, "template": pod_template}}, *DEPLOYMENT[1:]]
+    spec = {"mode": "Automatic", "profiles": profiles}
+    operator = stored("KubeDescheduler", "cluster", version="operator.openshift.io/v1", spec=spec)
+    objects = dump(*NODES, *workload, cache, operator)
+    (effect,) = json.loads(place("--nodes", "-", "--deschedule", "--format", "json", piped=objects).out)["descheduling"]
+    (answer,) = effect["violations"]
+    assert (answer["pod"], answer["result"]) == ("web-5d8f7-a", "spared" if words else "moved")
+    assert answer["why"].endswith(words)
+    assert [each["pod"] for evicted in effect["rounds"] for each in evicted] == ([] if words else ["web-5d8f7-a"])
+    out = place("--nodes", "-", "--deschedule", piped=objects).out
+    assert ("  spares   web-5d8f7-a:" in out) == bool(words)
+
+
+def test_a_pod_that_a_descheduler_evicts_in_vain(place: Place) -> None:
+    """The budget never allows its eviction."""
+    cache = pod("web-5d8f7-a", "w2", "ReplicaSet/web-5d8f7", WEB)
+    other = pod("web-5d8f7-b", "w3", "ReplicaSet/web-5d8f7", WEB)
+    tainted = {**NODES[1], "spec": {"taints": [{"key": "team", "value": "x", "effect": "NoSchedule"}]}}
+    budget = stored(
+        "PodDisruptionBudget", "web", version="policy/v1", spec={"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 0}
+    )
+    operator = stored("KubeDescheduler", "cluster", version="operator.openshift.io/v1", spec={"profiles": ["AffinityAndTaints"]})
+    out = place("--nodes", "-", "--deschedule", piped=dump(NODES[0], tainted, NODES[2], *DEPLOYMENT, cache, other, budget, operator)).out
+    assert "  tries in vain  web-5d8f7-a: PodDisruptionBudget web (maxUnavailable 0) requires 2 of 2 pods" in out

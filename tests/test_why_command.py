@@ -481,3 +481,48 @@ def test_a_pending_pod_of_an_older_revision_is_to_be_deleted(afflint: Afflint, p
     found = answer(afflint, "index", "index.json", "--nodes", "nodes.yaml", "--pods", "dump.json")
     assert found["running"] == 0
     assert found["remedies"][0]["changes"] == [{"text": "delete the Pending pod index-0", "changes": "pods"}]
+
+
+def test_a_pod_that_does_not_run_yet_can_be_scheduled(afflint: Afflint, project: Path) -> None:
+    """One of two replicas runs in the dump; the other one can be scheduled."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5d8f7", "uid": "u", "controller": True}
+    labels = {"app": "web", "pod-template-hash": "5d8f7"}
+    metadata = {"name": "web-5d8f7-a", "namespace": "shop", "uid": "p", "labels": labels, "ownerReferences": [owner]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": "two"}, "status": {"phase": "Running"}}
+    (project / "nodes.yaml").write_text(TWO_ZONES, encoding="utf-8")
+    (project / "web.yaml").write_text(deployment(replicas=2), encoding="utf-8")
+    (project / "dump.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod]}), encoding="utf-8")
+    words = ("web", "web.yaml", "--nodes", "nodes.yaml", "--pods", "dump.json")
+    found = answer(afflint, *words)
+    assert (found["running"], len(found["starting"])) == (2, 1)
+    assert f": 1 of 2 replicas runs, 1 more can be scheduled on {found['starting'][0]['node']}." in afflint("why", *words).out
+    assert answer(afflint, "web", "web.yaml", "--nodes", "nodes.yaml")["starting"] == []
+
+
+def test_a_pod_whose_volume_cannot_be_mounted_may_go_to_another_node(afflint: Afflint, project: Path) -> None:
+    """The scheduler puts the pod on the node two, where the CSI driver does not run."""
+    driver = "disk.example.com"
+    fast = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "fast"}, "provisioner": driver}
+    spec = {"storageClassName": "fast", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "shop"}, "spec": spec}
+    csi = [
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSINode",
+            "metadata": {"name": node},
+            "spec": {"drivers": [{"name": driver, "nodeID": node}] * (node != "two")},
+        }
+        for node in ("one", "two")
+    ]
+    bound = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+    nodes = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": zone}}}
+        for name, zone in (("one", "a"), ("two", "b"))
+    ]
+    web = deployment(replicas=1, nodeSelector={"topology.kubernetes.io/zone": "b"}, **bound)
+    (project / "web.yaml").write_text(web, encoding="utf-8")
+    objects = [*nodes, {**fast, "volumeBindingMode": "WaitForFirstConsumer"}, claim, *csi]
+    (project / "dump.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
+    found = answer(afflint, "web", "web.yaml", "--nodes", "dump.json")
+    assert found["why"] == f"its volume needs the CSI driver {driver}, which does not run on node two"
+    assert changes(found)[0] == "remove `topology.kubernetes.io/zone: b` from nodeSelector"

@@ -157,8 +157,8 @@ def test_names_of_nodes_are_shortened_and_a_note_says_so() -> None:
     pods = [pod("web-a", "w1.rack.example.com", affinity=apart(WEB)), pod("web-b", "w1.rack.example.com", affinity=apart(WEB))]
     text = blocks(plan(*pods, nodes=nodes))
     assert text[1].endswith(
-        "default/web web-b w1 already has a replica of web; a restart would move it, for example to w2; the descheduler's "
-        "RemovePodsViolatingInterPodAntiAffinity applies to it"
+        "default/web web-b w1 already has a replica of web; a restart would move it, for example to w2; a descheduler with "
+        "RemovePodsViolatingInterPodAntiAffinity considers it"
     )
     assert text[-1].endswith("note: node names are shortened: w1 is w1.rack.example.com")
 

@@ -213,8 +213,9 @@ class _RemedySearch:
         spec, nodes = self.plan_input.spec, self.schedule.before.table.nodes
         edits = self._deletions(manifest_changes(spec, nodes))
         changes = [*edits, *node_changes(spec, nodes), *self._higher_priorities(), *self._fewer_replicas()]
-        if self.before.running < self.before.replicas:
-            # The first plugin that rejects a node decides: a change that lifts no rejection changes nothing.
+        if self.before.running < self.before.replicas and not self.placed.waits:
+            # No plugin rejects pods that wait for volumes on their nodes. Of others, the first plugin that rejects a node decides: a change
+            # that lifts no rejection changes nothing.
             plugins = {plugin for pod in pending_pods(self.placed) for plugin in self.placed.pending.get(pod.key, {}).values()}
             changes = [each for each in changes if not each.plugin or each.plugin in plugins]
         return sorted(changes, key=lambda change: change.size)

@@ -103,6 +103,7 @@ def _of_descheduler(effect: DescheduleEffect, keys: Collection[str]) -> Deschedu
     return effect._replace(
         rounds=tuple([tuple([each for each in evicted if each.workload in keys]) for evicted in effect.rounds]),
         moves=tuple([each for each in effect.moves if each.workload in keys]),
+        answers=tuple([each for each in effect.answers if each.workload in keys]),
     )
 
 

@@ -15,6 +15,7 @@ from afflint.placement.migrations import MigrationAnswer, migration_of
 from afflint.placement.plan import Application, Plan, WorkloadPlan
 from afflint.placement.plan_notes import FITS_NOTE
 from afflint.placement.remedies import Remedies, find_remedies, workload_in
+from afflint.placement.schedule import PlacedWorkload
 from afflint.placement.workload_plans import other_reason
 from afflint.scheduler.pods import Pod
 from afflint.yaml.document import text_at
@@ -61,6 +62,8 @@ class Explanation(NamedTuple):
     """Where a VM that runs may migrate; None for other workloads."""
     application: Application | None = None
     """The application of several workloads that a single VM belongs to: its failures are those of this application."""
+    starting: tuple[tuple[str, str], ...] = ()
+    """The pods that do not run in the dump of the cluster and can be scheduled, with their nodes; they count as ``running``."""
 
     @property
     def runs(self) -> bool:
@@ -173,7 +176,16 @@ def explain(plan: Plan, plan_input: PlanInput, pod: str = "", *, decidable: bool
         plan.also_read,
         migration_of(plan_input, schedule, placed, pod) if placed.pod_source.kubevirt and judged else None,
         application,
+        _starting(plan_input, placed),
     )
+
+
+def _starting(plan_input: PlanInput, placed: PlacedWorkload) -> tuple[tuple[str, str], ...]:
+    """Return the pods that do not run in the dump of a cluster and can be scheduled, with their nodes."""
+    inventory = plan_input.inventory
+    if not inventory.pods or inventory.replan:
+        return ()
+    return tuple([(pod.name, placed.nodes[pod.key]) for pod in placed.pods if pod.key in placed.running - placed.stays])
 
 
 def _not_evaluated(plan: Plan, workload: WorkloadPlan) -> list[str]:

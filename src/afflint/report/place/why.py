@@ -87,19 +87,23 @@ def headline(explanation: Explanation) -> str:
     workload = explanation.workload
     place = f" ({workload.file}:{workload.line})" if workload.file else ""
     pods = "pods" if workload.kind == "DaemonSet" else "replicas"
+    running = explanation.running - len(explanation.starting)
     if explanation.replicas == 0:
         return f"{workload.key}{place} requests no pods."
     if explanation.replicas == 1:
-        counted = f"its pod {'runs' if explanation.running else 'is not evaluated' if workload.unjudged else 'does not run'}"
+        counted = f"its pod {'runs' if running else 'is not evaluated' if workload.unjudged else 'does not run'}"
         if explanation.migration is not None:
             counted += f" and {'may' if explanation.migration.possible else 'cannot'} migrate"
     else:
-        run = "runs" if explanation.running == 1 else "run"
-        counted = f"{explanation.running} of {explanation.replicas} {pods} {run}"
+        run = "runs" if running == 1 else "run"
+        counted = f"{running} of {explanation.replicas} {pods} {run}"
         if workload.unjudged and explanation.pending:
             counted += f", {len(explanation.pending)} {'is' if len(explanation.pending) == 1 else 'are'} not evaluated"
+    if explanation.starting:
+        where = f"can be scheduled on {list_some(list(dict.fromkeys(node for _, node in explanation.starting)), _NODES)}"
+        counted += f" yet, and {where}" if explanation.replicas == 1 else f", {len(explanation.starting)} more {where}"
     asked = ""
-    if explanation.node:
+    if explanation.node and not any(pod == explanation.pod for pod, _ in explanation.starting):
         asked = f" {explanation.pod} runs on {explanation.node}."
     elif explanation.pod:
         asked = f" {explanation.pod} is one of its pods."
@@ -231,6 +235,7 @@ def plain(explanation: Explanation) -> dict[str, Any]:
         "node": explanation.node or None,
         "replicas": explanation.replicas,
         "running": explanation.running,
+        "starting": [{"pod": pod, "node": node} for pod, node in explanation.starting],
         "runs": explanation.runs,
         "survives": explanation.survives,
         "pending": explanation.pending,

@@ -228,7 +228,7 @@ def violation_words(violation: Violation) -> str:
     if violation.migrates and violation.migration is None:
         found.append("a live migration finds no node")
     if violation.descheduler:
-        found.append(f"the descheduler's {violation.descheduler} applies to it")
+        found.append(f"a descheduler with {violation.descheduler} considers it")
     return "; ".join(found)
 
 
