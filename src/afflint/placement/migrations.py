@@ -166,7 +166,7 @@ class _MigrationSearch:
         if eviction.what == "migrates":
             return "a drain of its node live-migrates it" if possible else "a drain of its node waits until a node takes it"
         if eviction.what == "external":
-            return f"a drain of its node waits: {eviction.why}"
+            return "a drain of its node waits until another controller has moved it (evictionStrategy External)"
         return f"a drain of its node {'shuts it down' if eviction.what == 'allowed' else 'waits until it is stopped'}"
 
     # --- changes -------------------------------------------------------------------------------------------------------
