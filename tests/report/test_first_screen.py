@@ -195,3 +195,10 @@ def test_json_has_every_name() -> None:
     assert len(document["now"]["blocked"]) == 21
     assert document["now"]["concentrated"][0]["domain"] == "w1"
     assert "now" not in json.loads("".join(json_report.render(plan())))
+
+
+def test_the_note_about_a_column_needs_the_column() -> None:
+    """A large cluster has tables of workloads only with -v."""
+    found = plan(*[pod(f"app{number}-{each}", "w1") for number in range(40) for each in "ab"])
+    assert "FITS is for the first replica" in " ".join(blocks(found, verbose=True))
+    assert "FITS" not in " ".join(blocks(found))

@@ -21,6 +21,7 @@ from afflint.placement.plan import (
     WorkloadPlan,
     unevaluated_words,
 )
+from afflint.placement.plan_notes import FITS_NOTE
 from afflint.report.phrases import Paint, columns, painter
 from afflint.report.place import words
 from afflint.report.place.harms import ALIKE, GLUE, LISTED, alike_words, moves_words, node_count, similar_harms
@@ -133,7 +134,7 @@ def _blocks(view: PlaceView, terminal: _Terminal, *, verbose: bool) -> Iterator[
     if plan.now is None:
         yield from _running_pods(view, terminal)
         yield from _disruptions(view, terminal, verbose=verbose)
-    yield _summary(view, terminal)
+    yield _summary(view, terminal, with_tables=verbose or plan.now is None or not is_large)
 
 
 def _at_risk(view: PlaceView, terminal: _Terminal) -> Iterator[Iterable[str]]:
@@ -472,11 +473,12 @@ def _survived(losses: Sequence[DisruptionEffect], view: PlaceView, *, others: bo
 # The end.
 
 
-def _summary(view: PlaceView, terminal: _Terminal) -> Iterator[str]:
+def _summary(view: PlaceView, terminal: _Terminal, *, with_tables: bool = True) -> Iterator[str]:
+    """Yield the counts and the notes; a note about a column appears only ``with_tables`` of workloads."""
     plan = view.plan
     replicas = [replica for workload in plan.workloads for replica in workload.replicas]
     scheduled = sum(replica.node is not None for replica in replicas)
-    notes = [line for note in plan.notes for line in terminal.wrapped("note: ", note)]
+    notes = [line for note in plan.notes if with_tables or note != FITS_NOTE for line in terminal.wrapped("note: ", note)]
     if terminal.nodes:
         name, short = next(iter(terminal.nodes.items()))
         notes += wrapped("note: ", f"node names are shortened: {short} is {name}", terminal.width)
