@@ -202,7 +202,8 @@ def test_a_machine_that_has_migrated_requires_the_cpu_of_its_first_node(run: Run
     migrated = f'{fresh}\nnodeSelector: {{{MIGRATION_MODEL}Haswell: "true", {FEATURE}erms: "true"}}'
     assert drained(run(*nodes, *objects, launcher(migrated))) == "migrated to west-1"
     assert drained(run(*nodes, *objects, launcher(fresh))) == (
-        f"it cannot be live-migrated to any node: 1 node lacks {MIGRATION_MODEL}Icelake=true (required by virt-controller)"
+        f"it cannot be live-migrated to any node: 1 node lacks {MIGRATION_MODEL}Icelake=true "
+        "(the CPU model of its host, required for a live migration)"
     )
 
 
@@ -410,7 +411,7 @@ def test_the_node_selector_of_the_machine_takes_precedence_over_the_added_one(ru
 def test_a_pending_target_is_judged_by_its_own_selectors(run: Run, why: Run, machine: list[Object]) -> None:
     waiting = target(f"nodeSelector: {{{FEATURE}vmx: 'true'}}")
     objects = [EAST, node("west-1", **{VENDOR + "AMD": "true"}), *machine, migration(), waiting]
-    lacks = f"1 node lacks {FEATURE}vmx=true (required by virt-controller)"
+    lacks = f"1 node lacks {FEATURE}vmx=true (required by KubeVirt)"
     assert waits(run(*objects)) == [f"{WAITS} virt-launcher-ledger-target: {lacks}"]
     if machine is RUNS:
         code, answer = why(*objects)
@@ -547,7 +548,7 @@ TERM = "{nodeSelectorTerms: [{matchExpressions: [{key: role, operator: In, value
 def test_machines_run_only_where_virt_handler_does(run: Run, kind: str, placement: str) -> None:
     plan = run(*HANDLERS, placing(placement, kind), virtual_machine(), words=())
     assert possible(plan) == ["v"]
-    assert plan["workloads"][0]["verdicts"][0]["why"] == "lacks kubevirt.io/schedulable=true (required by virt-controller)"
+    assert plan["workloads"][0]["verdicts"][0]["why"] == "lacks kubevirt.io/schedulable=true (required by KubeVirt)"
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_a_pool_with_a_number_of_nodes_takes_vms() -> None:
 
 def test_lists_alone_are_compared_with_each_other() -> None:
     both = "nodes: [{name: a, labels: {kubevirt.io/schedulable: 'true'}}, {name: b}]"
-    assert verdicts(inputs(VM % "", both))["b"] == "lacks kubevirt.io/schedulable=true (required by virt-controller)"
+    assert verdicts(inputs(VM % "", both))["b"] == "lacks kubevirt.io/schedulable=true (required by KubeVirt)"
 
 
 def test_workloads_without_vms_are_not_concerned() -> None:

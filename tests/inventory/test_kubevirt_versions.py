@@ -49,7 +49,7 @@ def placed(nodes: str, manifests: str = PINNED, version: tuple[int, int] | None 
 
 
 def test_nodes_with_only_the_old_label_are_those_of_an_old_kubevirt() -> None:
-    assert placed(OLD) == {"n1": "yes", "n2": "has cpumanager=false, not true (required by virt-controller)"}
+    assert placed(OLD) == {"n1": "yes", "n2": "has cpumanager=false, not true (required by KubeVirt)"}
 
 
 @pytest.mark.parametrize(

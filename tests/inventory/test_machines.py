@@ -61,7 +61,7 @@ def verdicts(*manifests: str, context: str = "") -> dict[str, str]:
 
 
 def test_a_machine_needs_a_node_that_can_do_what_its_domain_asks_for() -> None:
-    its = " (required by virt-controller)"
+    its = " (required by KubeVirt)"
     assert verdicts(machine("cpu: {dedicatedCpuPlacement: true, cores: 2}")) == {
         "worker-0": "yes",
         "worker-1": f"has kubevirt.io/cpumanager=false, not true{its}",
@@ -83,7 +83,7 @@ def test_a_selector_of_the_author_is_not_attributed_to_virt_controller() -> None
 
 def test_unschedulable_says_who_asks() -> None:
     [found] = messages_of("unschedulable", NODES, machine("cpu: {model: EPYC}"))
-    assert "2 nodes lack cpu-model.node.kubevirt.io/EPYC=true (required by virt-controller)" in found
+    assert "2 nodes lack cpu-model.node.kubevirt.io/EPYC=true (required by KubeVirt)" in found
 
 
 KUBEVIRT = """\
@@ -95,7 +95,7 @@ spec: {configuration: {cpuModel: Penryn, developerConfiguration: {nodeSelectors:
 
 
 def test_the_kubevirt_resource_of_the_run_counts_and_that_of_its_context() -> None:
-    expected = {"worker-0": "has kubevirt.io/cpumanager=true, not false (required by virt-controller)", "worker-1": "yes"}
+    expected = {"worker-0": "has kubevirt.io/cpumanager=true, not false (required by KubeVirt)", "worker-1": "yes"}
     assert verdicts(machine(), KUBEVIRT).items() >= expected.items()
     assert verdicts(machine(), context=KUBEVIRT).items() >= expected.items()
 
@@ -120,10 +120,10 @@ spec: {cpu: {preferredCPUFeatures: [{name: sse4.1, policy: require}]}}
 
 def test_instance_types_and_preferences_are_found_among_the_manifests() -> None:
     fast = machine(vm="instancetype: {name: fast}")
-    assert verdicts(fast, INSTANCETYPES)["worker-1"] == "has kubevirt.io/cpumanager=false, not true (required by virt-controller)"
+    assert verdicts(fast, INSTANCETYPES)["worker-1"] == "has kubevirt.io/cpumanager=false, not true (required by KubeVirt)"
     assert verdicts(fast, INSTANCETYPES)["worker-0"] == "yes"
     old = machine(vm="preference: {kind: virtualmachinepreferences, name: old}")
-    assert verdicts(old, INSTANCETYPES)["worker-0"] == "lacks cpu-feature.node.kubevirt.io/sse4.1=true (required by virt-controller)"
+    assert verdicts(old, INSTANCETYPES)["worker-0"] == "lacks cpu-feature.node.kubevirt.io/sse4.1=true (required by KubeVirt)"
 
 
 def test_those_that_are_not_there_are_named() -> None:
@@ -163,7 +163,7 @@ def test_a_machine_with_the_cpu_of_its_node_migrates_only_to_a_node_that_knows_t
     nodes = "".join(f"\n- name: w{index}\n  labels: {{{each}}}" for index, each in enumerate(labels)) + "\n"
     text = machine(spec="evictionStrategy: LiveMigrate")
     (found,) = messages_of("migration-blocked", nodes, text)
-    assert "1 lacks cpu-model-migration.node.kubevirt.io/Skylake=true (required by virt-controller)" in found
+    assert "1 lacks cpu-model-migration.node.kubevirt.io/Skylake=true (the CPU model of its host, required for a live migration)" in found
     passthrough = machine("cpu: {model: host-passthrough}", spec="evictionStrategy: LiveMigrate")
     assert messages_of("migration-blocked", nodes, passthrough) == []
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from afflint.controllers.launcher_pod import MIGRATION_MODEL
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Malformed, Requirement, Selector, first_unmet, matches
@@ -131,6 +132,9 @@ def _summary(counted: Mapping[tuple[str, str], int]) -> str:
         noun = "" if parts else (" node" if count == 1 else " nodes")
         parts.append(f"{count}{noun} {singular if count == 1 else plural}")
     return ", ".join(parts)
+
+
+_SAME_MODEL = "the CPU model of its host, required for a live migration"
 
 
 class Rejections:
@@ -270,7 +274,8 @@ class Rejections:
         if phrase is None:
             phrase = _requirement_phrase(requirement, value)
             if requirement.key in self._pod.added:
-                phrase = Phrase(*[f"{text} (required by virt-controller)" for text in phrase])
+                required = _SAME_MODEL if requirement.key.startswith(MIGRATION_MODEL) else "required by KubeVirt"
+                phrase = Phrase(*[f"{text} ({required})" for text in phrase])
             self._phrases[cache_key] = phrase
         return phrase
 
