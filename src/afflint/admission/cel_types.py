@@ -13,6 +13,7 @@ from typing import Any
 from afflint.admission.cel_ast import CALL, CONSTANT, IDENTIFIER, LIST, MAP, SELECTION, Checked, SyntaxNode
 from afflint.admission.cel_functions import CLAUSE, FUNCTIONS, SEARCHES, Function
 from afflint.admission.cel_messages import ExpressionMistake, type_in_words
+from afflint.findings.grouping import grouped
 
 _KIND = {"group": "string", "version": "string", "kind": "string"}
 _RESOURCE = {"group": "string", "version": "string", "resource": "string"}
@@ -76,9 +77,7 @@ def configuration(extensions: Iterable[str], more: Iterable[Function] = ()) -> s
     """Return the environment that checks expressions, in YAML: extensions of the library, the functions of Kubernetes, and ``more``."""
     lines = ["stdlib:", "  exclude_functions:", *(f"  - name: {name}" for name in (*_COMPARISONS, "string"))]
     lines += ["extensions:", *(f"- name: {name}" for name in extensions), "functions:"]
-    declared: dict[str, list[Function]] = {}
-    for each in (*FUNCTIONS, *SEARCHES, *_standard(), *more):
-        declared.setdefault(each.name, []).append(each)
+    declared = grouped((each.name, each) for each in (*FUNCTIONS, *SEARCHES, *_standard(), *more))
     for name, ways in declared.items():
         lines += [f"- name: '{name}'", "  overloads:"]
         for number, (_, takes, gives, _, member) in enumerate(ways):

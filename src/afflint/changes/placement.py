@@ -16,6 +16,7 @@ from typing import Any
 
 from afflint.changes.requirements import Requirements, manifest_effects, requirements_of
 from afflint.controllers.pod_source import NOWHERE, PodSource
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, summarize_names
 from afflint.index.facts import Pods
@@ -159,11 +160,11 @@ class _Trial:
     @cached_property
     def _blocked(self) -> dict[str, list[tuple[str, str]]]:
         """The nodes whose drain each workload blocks, with the reasons."""
-        found: dict[str, list[tuple[str, str]]] = {}
-        for node in self.schedule.before.nodes:
-            for each in self._scenarios.effect_of("drain", node, (node,)).blocked:
-                found.setdefault(each.workload, []).append((node, each.why))
-        return found
+        return grouped(
+            (each.workload, (node, each.why))
+            for node in self.schedule.before.nodes
+            for each in self._scenarios.effect_of("drain", node, (node,)).blocked
+        )
 
     @cached_property
     def _held(self) -> dict[str, tuple[int, str]]:
@@ -201,9 +202,7 @@ class _Trial:
 def _failing(schedule: Schedule) -> dict[str, list[Disruption]]:
     """Return the failures of each zone and of each node."""
     cluster = schedule.before
-    nodes_of: dict[str, list[str]] = {}
-    for node, value in cluster.label(ZONE).items():
-        nodes_of.setdefault(value, []).append(node)
+    nodes_of = grouped((value, node) for node, value in cluster.label(ZONE).items())
     zones = [Disruption(value, tuple(nodes)) for value, nodes in sorted(nodes_of.items())]
     return {"zone": zones, "node": [Disruption(node, (node,)) for node in cluster.nodes]}
 
@@ -245,10 +244,10 @@ class _PlacedSide:
 
     def other_definitions(self) -> dict[str, list[str]]:
         """Return further definitions of workloads that are not placed, by their keys."""
-        found: dict[str, list[str]] = {}
-        for each, _ in self.given.repeated if self.has_nodes else ():
-            found.setdefault(each.key, []).append(repr(replace(each, site=NOWHERE, line=0, notes=(), pod_path=())))
-        return found
+        return grouped(
+            (each.key, repr(replace(each, site=NOWHERE, line=0, notes=(), pod_path=())))
+            for each, _ in (self.given.repeated if self.has_nodes else ())
+        )
 
     @cached_property
     def compared(self) -> dict[str, PodSource]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.kube.kinds import is_custom
@@ -105,9 +106,7 @@ def _difference(file: str, old: _ReadObject, new: _ReadObject) -> ObjectDifferen
 
 def _once(values: Sequence[ValueChange]) -> Iterator[ValueChange]:
     """Yield the changes; fields that share a value, as the aliases of an anchor do, are one change."""
-    alike: dict[tuple[int, str], list[ValueChange]] = {}
-    for each in values:
-        alike.setdefault((each.line, each.text), []).append(each)
+    alike = grouped(((each.line, each.text), each) for each in values)
     for first, *others in alike.values():
         yield first._replace(others=len(others))
 

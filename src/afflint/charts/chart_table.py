@@ -11,6 +11,7 @@ from afflint.charts.chart_files import ChartParts
 from afflint.charts.symbols import Ref, paths_of
 from afflint.charts.template_layout import Landing, LayoutTooLargeError, ObjectText, objects_in
 from afflint.charts.template_reader import GLOBAL, RELEASE_NAME, TemplateReader, ValueReads, WrittenFile
+from afflint.findings.grouping import grouped
 from afflint.findings.paths import Path
 from afflint.kube.kinds import EACH
 from afflint.yaml.template_actions import actions_in, word_of
@@ -182,11 +183,9 @@ class ChartTable:
     @cached_property
     def _by_first(self) -> dict[Any, list[tuple[Landing, Path]]]:
         """The gaps for values, by the first step of their path; None for all values."""
-        found: dict[Any, list[tuple[Landing, Path]]] = {}
-        for each in self.landings:
-            if isinstance(each.value, Ref):
-                found.setdefault(next(iter(each.value.path), None), []).append((each, each.value.path))
-        return found
+        return grouped(
+            (next(iter(each.value.path), None), (each, each.value.path)) for each in self.landings if isinstance(each.value, Ref)
+        )
 
 
 @lru_cache(maxsize=512)

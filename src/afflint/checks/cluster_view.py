@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from afflint.constraints.nodes import parse_node_constraints
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import FileId
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, PodsKey, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
@@ -208,10 +209,7 @@ class ClusterView:
         for name in sorted(self._by_name):
             yield FailureDomain(domain_noun(HOSTNAME), name, HOSTNAME), (name,)
         for key, word in ((ZONE, domain_noun(ZONE)), (self.host_key, domain_noun(PHYSICAL_HOST))):
-            nodes_of: dict[str, list[str]] = {}
-            for node in self.nodes:
-                if key in node.labels:
-                    nodes_of.setdefault(node.labels[key], []).append(node.name)
+            nodes_of = grouped((node.labels[key], node.name) for node in self.nodes if key in node.labels)
             for value, names in sorted(nodes_of.items()):
                 yield FailureDomain(word, value, key), tuple(names)
 

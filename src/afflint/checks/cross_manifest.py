@@ -7,6 +7,7 @@ from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.checks.required_affinity import surely_reaches
 from afflint.checks.selector_places import MOST_TARGETS, at_selector, describe_labels, label_place, placed
 from afflint.controllers.pod_labels import PodLabels, PossibleValues
+from afflint.findings.grouping import grouped
 from afflint.findings.paths import field_of
 from afflint.findings.phrases import did_you_mean, join_words, quoted
 from afflint.findings.similarity import is_likely_typo
@@ -18,7 +19,6 @@ from afflint.index.facts import (
     SPREAD,
     Pods,
     SelectorRef,
-    ValueTerm,
 )
 from afflint.index.manifest_index import IDENTITY, ManifestIndex, NearMiss, close, own_near_miss, under_other_keys
 from afflint.kube.added_labels import FormerLabel, is_one_of
@@ -133,9 +133,7 @@ def anti_affinity_misses_itself(manifest_index: ManifestIndex, target: Target) -
 
 def _copied_terms(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Report the only anti-affinity of a release with several pods that is the same as that of the other release which it names."""
-    alike: dict[tuple[object, ...], list[ValueTerm]] = {}
-    for each in manifest_index.facts.value_terms:
-        alike.setdefault((each.what, each.selector, each.topology_key), []).append(each)
+    alike = grouped(((each.what, each.selector, each.topology_key), each) for each in manifest_index.facts.value_terms)
     for terms in alike.values():
         asked = [
             each for each in terms[0].selector.requirements if each.key in IDENTITY and each.operator == "In" and len(each.values) == 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
 from afflint.checks.selector_places import at_selector, describe_labels, label_place
+from afflint.findings.grouping import grouped
 from afflint.findings.phrases import quoted
 from afflint.index.facts import BUDGET_SELECTOR, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex, NearMiss, close, covers
@@ -86,10 +87,7 @@ def selector_matches_nothing(manifest_index: ManifestIndex) -> Iterator[CrossMan
 
 
 def _by_name(every: Sequence[Pods]) -> dict[str, list[Pods]]:
-    found: dict[str, list[Pods]] = {}
-    for pods in every:
-        found.setdefault(pods.ref.name or "", []).append(pods)
-    return found
+    return grouped((pods.ref.name or "", pods) for pods in every)
 
 
 def _stem(budget: str) -> str:

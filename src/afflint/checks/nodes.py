@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from afflint.checks.cluster_view import ClusterView, is_open, keeps_apart
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
 from afflint.findings.finding import ObjectRef, Severity
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import MOST_NAMED, nearest, pluralize, quoted, summarize_names
 from afflint.findings.similarity import Slips
@@ -183,9 +184,7 @@ def likely_typos(words: Mapping[str, Sequence[object]]) -> Iterator[tuple[str, s
 
 def _case_variants(words: dict[str, list[NodeFact]]) -> Iterator[tuple[str, str]]:
     """Yield words that differ only by case, each with the most frequent spelling last."""
-    spellings: dict[str, list[str]] = defaultdict(list)
-    for word in words:
-        spellings[word.lower()].append(word)
+    spellings = grouped((word.lower(), word) for word in words)
     for alike in spellings.values():
         usual = max(alike, key=lambda word: (len(words[word]), word))
         yield from ((word, usual) for word in alike if word != usual)
@@ -197,10 +196,7 @@ def _count(nodes: list[NodeFact]) -> str:
 
 def shared_host(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report replicas on different nodes of one physical host, more replicas than hosts, and control planes on one host."""
-    hosts: dict[str, list[NodeFact]] = defaultdict(list)
-    for node in view.nodes:
-        if view.host_key in node.labels:
-            hosts[node.labels[view.host_key]].append(node)
+    hosts = grouped((node.labels[view.host_key], node) for node in view.nodes if view.host_key in node.labels)
     if not hosts:
         return
     yield from _control_planes(view, hosts)

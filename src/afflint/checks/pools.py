@@ -13,6 +13,7 @@ from afflint.checks.nodes import likely_typos
 from afflint.checks.pool_view import PoolRequirements, PoolView, ends_of
 from afflint.constraints.nodes import NodeRequirement
 from afflint.findings.finding import Severity
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import MOST_NAMED, nearest, quoted, summarize_names
 from afflint.findings.similarity import is_likely_typo
@@ -383,9 +384,7 @@ def _faults(view: PoolView, rule: str) -> Iterator[CrossManifestMatch]:
 
 def near_duplicate_in_pools(view: PoolView) -> Iterator[CrossManifestMatch]:
     """Report keys, or values of a key, that two pools of one cluster spell differently."""
-    clusters: dict[tuple[str, str, str | None], list[Pool]] = defaultdict(list)
-    for pool in view.everything:
-        clusters[pool.whose, pool.cluster, view.home_of(pool)].append(pool)
+    clusters = grouped(((pool.whose, pool.cluster, view.home_of(pool)), pool) for pool in view.everything)
     for pools in clusters.values():
         yield from _near_duplicates(pools)
 

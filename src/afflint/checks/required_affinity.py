@@ -5,6 +5,7 @@ from itertools import islice, pairwise
 
 from afflint.checks.match import CrossManifestMatch, Match, Target
 from afflint.checks.selector_places import MOST_TARGETS, at_selector, describe_labels, placed, term_place
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, quoted
 from afflint.index.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, Pods, PodsKey, SelectorRef
@@ -68,10 +69,7 @@ class _Waiting:
             waiting_for.setdefault(need.requirements, []).append(key)
             if need.requirements not in self._targets:
                 self._targets[need.requirements] = self._waiting_targets(need)
-        waited_for: dict[PodsKey, list[tuple[object, ...]]] = {}
-        for wanted, targets in self._targets.items():
-            for target in targets:
-                waited_for.setdefault(target.key, []).append(wanted)
+        waited_for = grouped((target.key, wanted) for wanted, targets in self._targets.items() for target in targets)
         placeable = [wanted for wanted, targets in self._targets.items() if not targets]
         while placeable:
             for key in waiting_for.pop(placeable.pop(), ()):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from afflint import __version__
 from afflint.checks.registry import BoundRule
 from afflint.findings.finding import FileId, Finding, Found, ObjectRef
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.baseline import since
 from afflint.pipeline.files import Files
@@ -53,10 +54,8 @@ def compliance(session: Session, sources: Sequence[Source], options: Options, ow
     for name, pods in reduction.subjects(index) if index is not None else ():
         if _key(pods) in workloads:
             about[name].append(_key(pods))
-    unevaluated: dict[str, list[UnevaluatedPolicy]] = {}
     declared = {policy.name: policy for policy in config.policies}
-    for each in collected.unevaluated:
-        unevaluated.setdefault(each.policy, []).append(each)
+    unevaluated = grouped((each.policy, each) for each in collected.unevaluated)
     found = tuple(
         _policy_compliance(
             rule, declared[rule.name], about[rule.name], workloads, breaches.get(rule.name, {}), unevaluated.get(rule.name, ()), collected

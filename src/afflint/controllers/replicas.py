@@ -13,6 +13,7 @@ from afflint.controllers.pod_source import CONTAINER_FIELDS, PLACEMENT_FIELDS, R
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.added_labels import POD_TEMPLATE_HASH, ROLLOUT_HASH, AddedLabel
 from afflint.kube.decoding import InventoryError
+from afflint.kube.kinds import is_single_machine
 from afflint.kube.selectors import Malformed, parse_label_selector
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.declared_features import NODE_DECLARED_FEATURES
@@ -126,7 +127,7 @@ def pod_name(pod_source: PodSource, which: int | str) -> str:
     """Return the name of a pod: with an ordinal for replicas, the node for a DaemonSet, the manifest's own for a Pod."""
     if pod_source.kind == "Pod":
         return pod_source.name
-    if pod_source.kind in ("VirtualMachine", "VirtualMachineInstance"):
+    if is_single_machine(pod_source.kind):
         return f"virt-launcher-{pod_source.name}"
     if isinstance(which, str):
         return f"{pod_source.name}-{which}"

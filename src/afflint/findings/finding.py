@@ -7,6 +7,7 @@ must not depend on the name of the file. Names are added at the end, for reports
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 
@@ -174,10 +175,7 @@ def paired(
     base: Iterable[Finding], head: Sequence[Finding], key: Callable[[Finding], Hashable]
 ) -> tuple[list[tuple[Finding, Finding]], list[Finding], list[Finding]]:
     """Return the pairs of findings with equal keys, and the others of both. Those of equal keys are paired in their order."""
-    waiting: dict[Hashable, list[Finding]] = {}
-    for each in head:
-        if (known := key(each)) is not None:
-            waiting.setdefault(known, []).append(each)
+    waiting = grouped((known, each) for each in head if (known := key(each)) is not None)
     pairs, gone = [], []
     for each in base:
         same = waiting.get(key(each))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 
+from afflint.findings.grouping import grouped
+
 _DIGITS = r"\d+"
 _SEPARATORS = r"[-_./]"
 _WITHOUT_SEPARATORS = str.maketrans(dict.fromkeys("-_./"))
@@ -70,10 +72,7 @@ class Slips:
 
     def __init__(self, words: Iterable[str]) -> None:
         # Two words a slip apart are equal once at most one letter of each is left out.
-        self._near: dict[str, list[str]] = {}
-        for word in words:
-            for variant in _variants(word):
-                self._near.setdefault(variant, []).append(word)
+        self._near = grouped((variant, word) for word in words for variant in _variants(word))
 
     def of(self, asked: str) -> list[str]:
         """Return the words that differ from ``asked`` by a typo, sorted."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from afflint.findings.finding import FileId, Finding, identity_of, paired
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.definitions import DefinitionReader
 from afflint.pipeline.fixing import apply_fixes
@@ -178,11 +179,11 @@ class _Rounds:
         return changes
 
     def _fixable(self, findings: Iterable[Finding]) -> dict[FileId, list[Finding]]:
-        by_file: dict[FileId, list[Finding]] = {}
-        for finding in findings:
-            if finding.fix is not None and self._wanted(finding) and _key(finding) not in self._refused:
-                by_file.setdefault(finding.source, []).append(finding)
-        return by_file
+        return grouped(
+            (finding.source, finding)
+            for finding in findings
+            if finding.fix is not None and self._wanted(finding) and _key(finding) not in self._refused
+        )
 
     def _real_path(self, source: Source) -> str | None:
         """Return the real path of a file; None if the file must not be changed."""
@@ -236,14 +237,10 @@ class _CachingMapper:
 
 def _numbers(sources: Sequence[Source]) -> dict[str, list[int]]:
     """Return the indexes of the sources by path; if there are links, by real path as well, so that all names of a file are known."""
-    numbers: dict[str, list[int]] = {}
-    for number, source in enumerate(sources):
-        numbers.setdefault(source.path, []).append(number)
+    numbers = grouped((source.path, number) for number, source in enumerate(sources))
     files = [(number, source.path) for number, source in enumerate(sources) if source.data is None and source.path != STDIN]
     if any(os.path.islink(path) for _, path in files):
-        by_real_path: dict[str, list[int]] = {}
-        for number, path in files:
-            by_real_path.setdefault(os.path.realpath(path), []).append(number)
+        by_real_path = grouped((os.path.realpath(path), number) for number, path in files)
         numbers.update(by_real_path)
     return numbers
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.controllers.pod_labels import PodLabels
 from afflint.findings.finding import Site, folder_distance
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.similarity import Slips, is_joined, is_name
 from afflint.findings.similarity import is_likely_typo as is_likely_typo
@@ -294,11 +295,7 @@ class ManifestIndex:
 
     @cached_property
     def _reaches_of(self) -> dict[PodsKey, list[SelectorRef]]:
-        found: dict[PodsKey, list[SelectorRef]] = {}
-        for ref in self.selector_refs:
-            if ref.template_path is not None:
-                found.setdefault((ref.site, ref.template_path), []).append(ref)
-        return found
+        return grouped(((ref.site, ref.template_path), ref) for ref in self.selector_refs if ref.template_path is not None)
 
     def is_budgeted(self, pods: Pods) -> bool:
         """Return whether a PodDisruptionBudget covers the pods."""
@@ -476,9 +473,7 @@ class _PodsList:
         if scope is None:
             return [self.all]
         if self._by_namespace is None:
-            self._by_namespace = {}
-            for pods in self.all:
-                self._by_namespace.setdefault(pods.namespace, []).append(pods)
+            self._by_namespace = grouped((pods.namespace, pods) for pods in self.all)
         return [self._by_namespace[name] for name in (*dict.fromkeys(scope), None) if name in self._by_namespace]
 
 

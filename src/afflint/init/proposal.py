@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.config import SHIPPED, Config, CustomWorkloadSetting
 from afflint.config.loader import typed
 from afflint.config.writer import ConfigEntry
+from afflint.findings.grouping import grouped
 from afflint.findings.phrases import join_words, pluralize, summarize_names
 from afflint.kube.node_labels import PHYSICAL_HOST
 from afflint.pipeline.baseline import DEFAULT_FILE
@@ -139,9 +140,7 @@ def _nodes(repository: RepositoryScan) -> Iterator[ConfigEntry]:
 
 
 def _version(repository: RepositoryScan) -> Iterator[ConfigEntry]:
-    files_of: dict[str, list[str]] = {}
-    for each in repository.versions:
-        files_of.setdefault(each.version, []).append(each.file)
+    files_of = grouped((each.version, each.file) for each in repository.versions)
     if len(files_of) == 1:
         [(version, files)] = files_of.items()
         is_certain = all(each.here for each in repository.versions)

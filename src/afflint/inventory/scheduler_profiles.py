@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import FileId
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, quoted
 from afflint.scheduler.profile import DEFAULT_SCHEDULER, Profile, profile_of, unknown_profile
@@ -47,10 +48,7 @@ def profiles_of(configurations: Iterable[SchedulerConfiguration]) -> Profiles:
     """Return the profiles that some configurations define. A profile that several define in the same way counts once."""
     from afflint.scheduler.configuration import profile_names, raw_profile, read_profiles
 
-    defining: dict[str, list[SchedulerConfiguration]] = {}
-    for each in configurations:
-        for name in profile_names(each.data):
-            defining.setdefault(name, []).append(each)
+    defining = grouped((name, each) for each in configurations for name in profile_names(each.data))
     by_name: dict[str, Profile] = {}
     ambiguous: dict[str, tuple[SchedulerConfiguration, ...]] = {}
     for name, found in defining.items():

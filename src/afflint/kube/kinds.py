@@ -642,6 +642,11 @@ def possible_kinds(api_version: object, name: object) -> tuple[Kind, ...]:
     return ()
 
 
+def is_single_machine(kind: str) -> bool:
+    """Return whether a workload of a kind is one VM, which no failure of its node spares."""
+    return kind in ("VirtualMachine", "VirtualMachineInstance")
+
+
 def is_scalable(name: str | None, group: str) -> bool:
     """Return whether a kind has a number of replicas, which an autoscaler may set."""
     return (name, group) in _scalable()

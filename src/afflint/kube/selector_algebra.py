@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import INT64_MAX, LABEL_OPERATORS, NODE_NAME, AnyOf, Requirement, Selection, Selector, is_met, parse_int64
 
@@ -79,9 +80,7 @@ def conflict(requirements: Sequence[Requirement]) -> tuple[int, ...]:
 
     Requirements of several selectors that must be met together (a nodeSelector and a term) are passed in one sequence.
     """
-    by_key: dict[Key, list[int]] = {}
-    for index, requirement in enumerate(requirements):
-        by_key.setdefault(_key(requirement), []).append(index)
+    by_key = grouped((_key(requirement), index) for index, requirement in enumerate(requirements))
     if len(by_key) == len(requirements) and all(_can_hold(each) for each in requirements):
         return ()  # One requirement for each label, and each can be met.
     conflicts = []
@@ -170,9 +169,7 @@ def _selectors(selection: Selection) -> tuple[Selector, ...]:
 @lru_cache(maxsize=64)
 def _compacted(selector: Selector) -> Selector:
     """Return a selector that matches the same with few requirements for each key."""
-    by_key: dict[Key, list[Requirement]] = {}
-    for requirement in selector.requirements:
-        by_key.setdefault(_key(requirement), []).append(requirement)
+    by_key = grouped((_key(requirement), requirement) for requirement in selector.requirements)
     if len(by_key) == len(selector.requirements):
         return selector
     return Selector(tuple(requirement for requirements in by_key.values() for requirement in _compact(requirements)))
@@ -180,9 +177,7 @@ def _compacted(selector: Selector) -> Selector:
 
 def _compact(requirements: Sequence[Requirement]) -> list[Requirement]:
     """Combine requirements on one key by operator: the values that all In share, those of any NotIn, the tightest Gt and Lt."""
-    by_operator: dict[str, list[Requirement]] = {}
-    for requirement in requirements:
-        by_operator.setdefault(requirement.operator, []).append(requirement)
+    by_operator = grouped((requirement.operator, requirement) for requirement in requirements)
     compact = []
     for operator, alike in by_operator.items():
         first, *others = alike
@@ -216,10 +211,7 @@ def _samples(selectors: Iterable[Selector], *, zeros: bool) -> dict[Key, list[Sa
 
     With ``zeros``, numbers with leading zeros are included.
     """
-    by_key: dict[Key, list[Requirement]] = {}
-    for selector in selectors:
-        for requirement in selector.requirements:
-            by_key.setdefault(_key(requirement), []).append(requirement)
+    by_key = grouped((_key(requirement), requirement) for selector in selectors for requirement in selector.requirements)
     return {key: _values(key, requirements, zeros=zeros) for key, requirements in by_key.items()}
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from afflint.findings.grouping import grouped_sets
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
@@ -133,10 +134,7 @@ def _is_about_nodes(keys: tuple[str, ...]) -> bool:
 
 
 def _topology_keys(nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator[tuple[CompletionItem, int]]:
-    counts: dict[str, set[str]] = {}
-    for node in nodes:
-        for key, value in node.labels.items():
-            counts.setdefault(key, set()).add(value)
+    counts = grouped_sets((key, value) for node in nodes for key, value in node.labels.items())
     for pool in pools:
         for label in pool.labels:
             counts.setdefault(label.key, set())

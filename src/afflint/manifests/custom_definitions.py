@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Any
 
+from afflint.findings.grouping import grouped
 from afflint.findings.paths import Path
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import EACH
@@ -43,9 +44,7 @@ Schema = dict[str, Any]
 def kinds_defined_in(data: bytes, kinds: Iterable[tuple[str, str]]) -> tuple[CustomKind, ...]:
     """Return what the CustomResourceDefinitions in a file say about some kinds, by group and name; nothing if the file cannot be read."""
     wanted = frozenset(kinds)
-    names: dict[bytes, list[bytes]] = {}
-    for group, name in wanted:
-        names.setdefault(group.encode(), []).append(name.encode())
+    names = grouped((group.encode(), name.encode()) for group, name in wanted)
     found: list[CustomKind] = []
     for piece, line, problem in split(data):
         if problem is not None or b"CustomResourceDefinition" not in piece:

@@ -9,6 +9,7 @@ the properties that it specifies are pruned by their own schemas. On a list, it 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from afflint.findings.grouping import grouped
 from afflint.findings.paths import Path
 from afflint.kube.kinds import EACH, part_types
 from afflint.kube.shapes import mentions_placement
@@ -90,9 +91,7 @@ def _differences(schema: dict[str, Any], type_: Type, path: Path, version: str, 
 
 def with_definition(known: CustomKind, defined: CustomKind) -> CustomKind:
     """Return a kind of the catalogue with the maps of its definition, and with the places that only the definition has."""
-    by_path: dict[Path, list[ConstraintPlace]] = {}
-    for place in known.places:
-        by_path.setdefault(place.path, []).append(place)
+    by_path = grouped((place.path, place) for place in known.places)
     selects_pods = all(place.pods for place in known.places)
     added = []
     for place in defined.places:

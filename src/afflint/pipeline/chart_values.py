@@ -14,6 +14,7 @@ from afflint.charts.chart_table import ChartTable
 from afflint.checks.match import located
 from afflint.checks.read_values import ValuesOfChart, may_have_placement
 from afflint.findings.finding import NO_OBJECT, Found
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.manifests.manifest import reference
 from afflint.rendering.roots import chart_data
@@ -234,16 +235,10 @@ _Given = tuple[str, ValuesOfChart, "SourceText | None"]
 
 def _every(sources: Sequence[Source], tables: ChartTables, given: Sequence[Hint | Chart], elsewhere: Collection[str]) -> Iterator[_Given]:
     """Yield the values that charts get, with the paths of the files that contain them. Those of charts ``elsewhere`` are left out."""
-    by_file: dict[str, list[Hint | Chart]] = {}
-    for hint in given:
-        for file in hint.values:
-            by_file.setdefault(os.path.realpath(file), []).append(hint)
+    by_file = grouped((os.path.realpath(file), hint) for hint in given for file in hint.values)
     of_charts = {os.path.realpath(each.path): each for each in sources if _is_of_chart(each)}
     folders = {real: folder for real in of_charts if (folder := chart_folder_of(real)) is not None}
-    by_folder: dict[str, list[str]] = {}
-    for real, folder in folders.items():
-        if real != os.path.join(folder, VALUES):
-            by_folder.setdefault(folder, []).append(real)
+    by_folder = grouped((folder, real) for real, folder in folders.items() if real != os.path.join(folder, VALUES))
     named = {real: each for each in sources if (real := os.path.realpath(each.path)) in by_file} if by_file else {}
     files = {**of_charts, **named}
     for real, source in files.items():

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from afflint.checks.registry import rules
 from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, Replace, SymbolicEdit, applied, find, insertion_point, is_same
 from afflint.findings.finding import Edit, Finding, Fix, Found, Identity, Span, identity_of
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.yaml.documents import Document, encoding_of, read, split
@@ -372,9 +373,7 @@ class _TrialFix:
         return is_intended and self._is_better(self._written.as_bytes(text), offers)
 
     def _has_intended_data(self, text: str, offers: Sequence[_Offer]) -> bool:
-        by_piece: dict[int, list[_Offer]] = {}
-        for offer in offers:
-            by_piece.setdefault(self.piece_index(offer), []).append(offer)
+        by_piece = grouped((self.piece_index(offer), offer) for offer in offers)
         pieces = list(split(text.encode()))
         position = 0
         for number, (raw_bytes, _) in enumerate(self._pieces):

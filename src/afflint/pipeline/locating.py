@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from afflint.findings.errors import UserError
 from afflint.findings.finding import FileId, Folder
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Facts, Pods
 from afflint.inventory.node_folders import cluster_folders, nearest_folder
@@ -69,10 +70,7 @@ def inventory_of(files: Files, mapped: Mapping[FileId, FileResult], settings: Ma
 
 def _node_clusters(files: Files, mapped: Mapping[FileId, FileResult], *, resources: bool) -> tuple[NodeCluster, ...]:
     """Return the clusters whose nodes are in folders of their own; none if there is one cluster, or none. Raises NodeFileError."""
-    holders: dict[Folder, list[FileId]] = {}
-    for file in files.checked:
-        if mapped[file].facts.holds_nodes:
-            holders.setdefault(files.folder(file), []).append(file)
+    holders = grouped((files.folder(file), file) for file in files.checked if mapped[file].facts.holds_nodes)
     workloads = [files.folder(file) for file in files.checked if mapped[file].facts.pods]
     if not cluster_folders(holders.keys(), workloads):
         return ()

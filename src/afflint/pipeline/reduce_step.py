@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from afflint.checks.match import CrossManifestMatch, located
 from afflint.config import ALL, matcher
 from afflint.findings.finding import NO_OBJECT, FileId, Finding, Fix, Found, FoundPlace, Related
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, quoted
 from afflint.index.facts import Facts, Pods
@@ -118,10 +119,7 @@ class Reduction:
 
     def _unfit(self, matches: Sequence[tuple[str, CrossManifestMatch]], located: Sequence[Found]) -> Iterator[int]:
         """Yield the numbers of the matches whose fixes cannot be applied to their files."""
-        by_file: dict[FileId, list[int]] = {}
-        for number, found in enumerate(located):
-            if found.edits:
-                by_file.setdefault(matches[number][1].site.file, []).append(number)
+        by_file = grouped((matches[number][1].site.file, number) for number, found in enumerate(located) if found.edits)
         if not by_file:
             return
         from afflint.pipeline.fixing import applicable_fixes

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.findings.finding import Edit, Finding, Span
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import nearest, quoted
@@ -221,10 +222,7 @@ def apply(
 
     For an unused suppression without rules, the only name is "". No suppression silences the ``mandatory`` rules.
     """
-    places: dict[str, list[Position]] = {}
-    for finding in findings:
-        for word in () if finding.rule in mandatory else _words(finding):
-            places.setdefault(word, []).append(_place(finding))
+    places = grouped((word, _place(finding)) for finding in findings for word in (() if finding.rule in mandatory else _words(finding)))
     for each in places.values():
         each.sort()
     covered = _SuppressedRanges(suppressions)
@@ -258,10 +256,7 @@ class _SuppressedRanges:
     """The ranges that suppressions cover, by rule name: sorted, and without overlaps."""
 
     def __init__(self, suppressions: Sequence[Suppression]) -> None:
-        stretches: dict[str, list[tuple[Position, Position]]] = {}
-        for each in suppressions:
-            for name in each.rules or ("",):
-                stretches.setdefault(name, []).append((each.start, each.end))
+        stretches = grouped((name, (each.start, each.end)) for each in suppressions for name in each.rules or ("",))
         self._starts: dict[str, list[Position]] = {}
         self._ends: dict[str, list[Position]] = {}
         for name, found in stretches.items():

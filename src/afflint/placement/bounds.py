@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from afflint.controllers import replicas
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.rollouts import coexisting_revision_label, most_at_once, revision_label
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.inventory.node_classes import NodeClass
@@ -261,9 +262,7 @@ class ScheduleBounds:
         found = self._parts.get((key, nodes))
         if found is None:
             column = self.table.column(key)
-            members: dict[str | None, list[int]] = {}
-            for node in nodes:
-                members.setdefault(column[node], []).append(node)
+            members = grouped((column[node], node) for node in nodes)
             found = self._parts[key, nodes] = {value: self._one(frozenset(numbers)) for value, numbers in members.items()}
         return found
 
@@ -463,9 +462,7 @@ def _matching(edges: set[tuple[object, object]]) -> int:
     lefts, rights = {left for left, _ in edges}, {right for _, right in edges}
     if len(rights) < len(lefts):
         edges = {(right, left) for left, right in edges}
-    neighbours: dict[object, list[object]] = {}
-    for left, right in sorted(edges, key=repr):
-        neighbours.setdefault(left, []).append(right)
+    neighbours = grouped((left, right) for left, right in sorted(edges, key=repr))
     partner: dict[object, object] = {}
     return sum(_augment(left, neighbours, partner) for left in neighbours)
 

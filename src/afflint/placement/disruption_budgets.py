@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_replacement import pod_replacement_of_owner
 from afflint.controllers.pod_source import PodSource
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.taints import NOT_READY, UNREACHABLE
@@ -86,10 +87,8 @@ class Disruptions:
         ``unready`` are the running pods that are not ready, with their phases.
         """
         self.unready = unready
-        self._by_namespace: dict[str, list[int]] = {}
         self._budgets = list(budgets)
-        for number, budget in enumerate(self._budgets):
-            self._by_namespace.setdefault(budget.namespace, []).append(number)
+        self._by_namespace = grouped((budget.namespace, number) for number, budget in enumerate(self._budgets))
         self._of: dict[Subject, tuple[int, ...]] = {}
         self.covered: Sequence[BudgetStatus] = self._counted(cluster, workloads) if self._budgets else ()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from afflint.findings.grouping import grouped
 from afflint.placement.cluster_state import RETRY, ClusterState
 from afflint.placement.plan import Action, ClusterEvent, DisruptionEffect, Outcome, Preempted, ReplicaMove
 from afflint.placement.rejections import RunningPodIndex
@@ -19,9 +20,7 @@ def effect(state: ClusterState, what: str, nodes: Sequence[str], action: Action)
     """Return the effect of all that happened so far. ``what`` and ``nodes`` say what is disrupted."""
     moves = [*_moves(state), *_moves_of_daemons(state)]
     running = state.schedule_index.running_again(state.cluster, state.placed)
-    by_workload: dict[str, list[ReplicaMove]] = {}
-    for move in moves:
-        by_workload.setdefault(move.workload, []).append(move)
+    by_workload = grouped((move.workload, move) for move in moves)
     placed = state.schedule_index.by_key
     left = {key: _left(placed[key], each, running) for key, each in by_workload.items()}
     outcomes = {key: _outcome(len(placed[key].running), number, gap=key in state.gaps) for key, number in left.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from afflint.findings.errors import UnknownNameError
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE
@@ -86,9 +87,7 @@ def no_such_label(cluster: Cluster, key: str) -> str:
 
 
 def _domains(cluster: Cluster, word: str) -> list[Disruption]:
-    nodes_of: dict[str, list[str]] = {}
-    for node, value in cluster.label(label_key(cluster, word)).items():
-        nodes_of.setdefault(value, []).append(node)
+    nodes_of = grouped((value, node) for node, value in cluster.label(label_key(cluster, word)).items())
     if not nodes_of:
         raise UnknownLossError(no_such_label(cluster, label_key(cluster, word)))
     return [Disruption(f"{word}={value}", tuple(nodes_of[value])) for value in sorted(nodes_of)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from afflint.controllers.kubevirt_cluster import SCHEDULABLE
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, REGION, ZONE
 from afflint.kube.taints import UNREACHABLE, UNREACHABLE_NO_SCHEDULE
@@ -94,9 +95,7 @@ class NodeLifecycle:
         """
         spread = any(pod.hard_spread for pod in deleted)
         at, where = self._zones.eviction_order(nodes) if spread else {}, self._index.where
-        found: dict[int, list[Pod]] = {}
-        for pod in deleted:
-            found.setdefault(_SILENCE + at.get(where[pod.key], 0) + (pod.toleration_seconds or 0), []).append(pod)
+        found = grouped((_SILENCE + at.get(where[pod.key], 0) + (pod.toleration_seconds or 0), pod) for pod in deleted)
         return {second: found[second] for second in sorted(found)}
 
     def _detaching(self, pod: Pod) -> int:
@@ -140,9 +139,7 @@ class Zones:
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._zone_of = {node.name: _zone(node) for node in nodes if _EXCLUDED not in node.labels}
-        self._members: dict[tuple[str, str], list[str]] = {}
-        for name, zone in self._zone_of.items():
-            self._members.setdefault(zone, []).append(name)
+        self._members = grouped((zone, name) for name, zone in self._zone_of.items())
         self._silent = {node.name for node in nodes if is_silent(node)}
 
     def suspended(self, failing: Iterable[str]) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Literal
 
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import MAX_REPLICAS, pod_name
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Parsed
 from afflint.placement.bounds import ScheduleBounds
@@ -94,9 +96,7 @@ def coupled(survey: ScheduleBounds) -> list[list[int]]:
                 joined = others[:1]
             for number in joined:
                 leader[find(survey.variants[number].workload)] = find(variant.workload)
-    groups: dict[int, list[int]] = {}
-    for index in range(len(survey.pod_sources)):
-        groups.setdefault(find(index), []).append(index)
+    groups = grouped((find(index), index) for index in range(len(survey.pod_sources)))
     return sorted(groups.values())
 
 
@@ -183,9 +183,7 @@ class _Search:
         columns = []
         for key in keys:
             column = table.column(key)
-            times: dict[str | None, int] = {}
-            for value in column:
-                times[value] = times.get(value, 0) + 1
+            times = Counter(column)
             # A value that only one node has, such as a host name, only means that it is different.
             columns.append([value if value is None or times[value] > 1 else True for value in column])
         fits = [survey.fit(pod) for pod in pods]

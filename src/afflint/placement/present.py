@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from afflint.findings.grouping import grouped
 from afflint.kube.node_labels import HOSTNAME
 from afflint.placement.cluster_state import ClusterState
 from afflint.placement.draining import LINGERS, refusal
@@ -58,11 +59,9 @@ def _blocked(state: ClusterState, pods: list[tuple[Pod, str]]) -> Iterator[Block
 
 def _exhausted(state: ClusterState, pods: list[tuple[Pod, str]]) -> Iterator[ExhaustedBudget]:
     """Yield the budgets that allow no eviction of a healthy pod, with the pods whose evictions they decide."""
-    covered: dict[int, list[str]] = {}
-    for pod, _ in pods:
-        if state.evictions.of(pod).what == "allowed":
-            for number in limiting_budgets(state, pod):
-                covered.setdefault(number, []).append(pod.name)
+    covered = grouped(
+        (number, pod.name) for pod, _ in pods if state.evictions.of(pod).what == "allowed" for number in limiting_budgets(state, pod)
+    )
     for number, names in sorted(covered.items()):
         status = state.disruptions.covered[number]
         if not status.allowed():

@@ -7,12 +7,14 @@ and so are workloads for which nodes may be created (``ScheduleBounds.elastic``)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.rollouts import pod_limit, rolling_update
+from afflint.findings.grouping import grouped_sets
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import pluralize
@@ -244,9 +246,7 @@ _READ_BY: Mapping[str, tuple[Path, ...]] = {
 
 def _culprit(pod_source: PodSource, pod: Pod, plugins: Iterable[str]) -> Path:
     """Return the path of the field that excludes most nodes, if it is in the manifest and not added to the pod by a controller."""
-    counts: dict[str, int] = {}
-    for plugin in plugins:
-        counts[plugin] = counts.get(plugin, 0) + 1
+    counts = Counter(plugins)
     for plugin in sorted(counts, key=lambda each: (-counts[each], each)):
         if plugin == NODE_PORTS:
             return pod.ports[0].path
@@ -428,10 +428,7 @@ def single_domain_possible(survey: ScheduleBounds, schedule: Schedule, key: str 
     All other pods are where the schedule has them. Only workloads that can reach two domains are evaluated.
     """
     cluster = schedule.cluster.copy()
-    members: dict[str, set[int]] = {}
-    for number, value in enumerate(cluster.table.column(key)):
-        if value is not None:
-            members.setdefault(value, set()).add(number)
+    members = grouped_sets((value, number) for number, value in enumerate(cluster.table.column(key)) if value is not None)
     for index, pod_source in _judged(survey):
         placed = schedule.workloads[index]
         domains = survey.values(key, survey.nodes_of(index))

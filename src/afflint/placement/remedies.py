@@ -16,6 +16,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import summarize_names
 from afflint.findings.steps import counted
 from afflint.kube.decoding import InventoryError
+from afflint.kube.kinds import is_single_machine
 from afflint.placement.changes import CORRECTION, NEW_NODE, PRIORITY, REPLICAS, PlanInput, SmallChange
 from afflint.placement.explanation import FailureEffect, failure_effects, pending_pods, single_failures
 from afflint.placement.manifest_changes import LowerRequest, lower_request, manifest_changes
@@ -34,7 +35,6 @@ _MOST_PRIORITY, _MOST_PRIORITIES = 1_000_000_000, 3
 _SHOWN = 8
 """As many remedies are tried in other orders."""
 _FEWEST_ORDERS = 2
-_ONE_POD = ("Pod", "VirtualMachine", "VirtualMachineInstance")
 
 
 class Measured(NamedTuple):
@@ -251,7 +251,8 @@ class _RemedySearch:
         pod_source, running = self.plan_input.pod_source, self.before.running
         fewer = running - 1 if self.failing else running
         # A single replica survives failures only because there is nothing to lose.
-        if fewer > self.failing and pod_source.kind not in _ONE_POD and not (pod_source.daemon or pod_source.observed):
+        is_one = pod_source.kind == "Pod" or is_single_machine(pod_source.kind)
+        if fewer > self.failing and not (is_one or pod_source.daemon or pod_source.observed):
             yield SmallChange(f"lower the replicas from {pod_source.replicas} to {fewer}", REPLICAS, "", replicas=fewer)
 
     def _tried(self, changes: tuple[SmallChange, ...]) -> list[Remedy]:

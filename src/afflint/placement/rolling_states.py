@@ -7,11 +7,13 @@ that its ReplicaSets should have, which may remove them later: a new pod may be 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
 from afflint.controllers.rollouts import RollingUpdate
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Selector
 from afflint.placement.rollout_orders import Event, Nodes, RolloutStates, with_number, without_number
@@ -162,9 +164,7 @@ class RollingStates(RolloutStates[RollingState]):
 
     def _removals(self, state: RollingState, number: int) -> Iterator[tuple[int, ...]]:
         """Yield the choices of old pods that their ReplicaSet may remove: by rank, any of those with equal rank."""
-        related: dict[int | None, int] = {}
-        for node in (*[self.old[each].node for each in state.old], *state.new, *state.ready):
-            related[node] = related.get(node, 0) + 1
+        related = Counter((*[self.old[each].node for each in state.old], *state.new, *state.ready))
 
         def rank(one: int) -> tuple[bool, bool, int, int]:
             node = self.old[one].node
@@ -173,10 +173,7 @@ class RollingStates(RolloutStates[RollingState]):
         ranked = sorted(state.old, key=rank)
         last = rank(ranked[number - 1])
         certain = [each for each in ranked[:number] if rank(each) != last]
-        alike: dict[object, list[int]] = {}
-        for each in ranked:
-            if rank(each) == last:
-                alike.setdefault(self._class(each), []).append(each)
+        alike = grouped((self._class(each), each) for each in ranked if rank(each) == last)
         for chosen in islice(_choices([*alike.values()], number - len(certain)), _MOST_CHOICES):
             yield tuple(sorted((*certain, *chosen)))
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from random import Random
 from typing import Generic, TypeVar
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod
@@ -143,9 +144,7 @@ class RolloutStates(ABC, Generic[S]):
         return steps
 
     def _orderly(self, state: S) -> tuple[Event, S] | None:
-        by_kind: dict[str, list[tuple[Event, Callable[[], S]]]] = {}
-        for step in self.next_steps(state):
-            by_kind.setdefault(step[0].what, []).append(step)
+        by_kind = grouped((step[0].what, step) for step in self.next_steps(state))
         kind = next((what for what in ("scaled", "removed", "gone", "scheduled", "ready") if what in by_kind), None)
         if kind is None:
             return None
@@ -188,9 +187,7 @@ class RolloutStates(ABC, Generic[S]):
 
     def _drawn(self, options: Sequence[tuple[Event, Callable[[], S]]], random: Random, towards: object, domains: Sequence[object]) -> S:
         """Return the state after one of several steps; with ``towards``, after one that brings the new pods together in that domain."""
-        by_kind: dict[str, list[tuple[Event, Callable[[], S]]]] = {}
-        for step in options:
-            by_kind.setdefault(step[0].what, []).append(step)
+        by_kind = grouped((step[0].what, step) for step in options)
         kind = random.choice(list(by_kind))
         steps = by_kind[kind]
         if towards is not None and kind == "scheduled":

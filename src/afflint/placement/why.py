@@ -9,6 +9,7 @@ from afflint.findings.coverage import Coverage
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest, summarize_names
+from afflint.kube.kinds import is_single_machine
 from afflint.placement.changes import PlanInput
 from afflint.placement.explanation import Failures, Reason, failure_effects, needs, nodes_without_pod, pending_pods, reasons
 from afflint.placement.migrations import MigrationAnswer, migration_of
@@ -82,11 +83,6 @@ class Explanation(NamedTuple):
         if self.migration is not None and is_single_machine(self.workload.kind):
             return self.runs and self.migration.possible
         return self.survives and (self.migration is None or self.migration.possible)
-
-
-def is_single_machine(kind: str) -> bool:
-    """Return whether a workload of a kind is one VM, which no failure of its node spares."""
-    return kind in ("VirtualMachine", "VirtualMachineInstance")
 
 
 class UnknownWorkloadError(UserError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from afflint.findings.grouping import grouped
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, suggested_label
 from afflint.kube.selector_algebra import can_hold_together
 from afflint.kube.selectors import Requirement
@@ -19,9 +20,7 @@ class PoolLabels:
         self._closed = pool.closed
         self._declared = declared
         self._unmet: dict[tuple[Requirement, ...], tuple[int, ...]] = {}
-        self._by_key: dict[str, list[Label]] = {}
-        for label in pool.labels:
-            self._by_key.setdefault(label.key, []).append(label)
+        self._by_key = grouped((label.key, label) for label in pool.labels)
 
     def known(self, key: str) -> list[Label]:
         """Return the declarations of a label; those of its new name if the key is deprecated, because kubelets and clouds set both."""
@@ -68,10 +67,7 @@ class PoolIndex:
         self._declared = declared
         self._closed = sum(1 << number for number, each in enumerate(self.pools) if each.pool.closed)
         self._listed = sum(1 << number for number, each in enumerate(self.pools) if each.pool.listed)
-        self._numbers: dict[str, list[int]] = {}
-        for number, each in enumerate(self.pools):
-            for key in each.pool.keys:
-                self._numbers.setdefault(key, []).append(number)
+        self._numbers = grouped((key, number) for number, each in enumerate(self.pools) for key in each.pool.keys)
         self._statements: dict[str, PoolLabelStatements] = {}
         self._unmet: dict[tuple[Requirement, ...], tuple[int, ...]] = {}
 
@@ -164,10 +160,7 @@ class PoolLabelStatements:
 
 def _by_label(requirements: Sequence[Requirement]) -> Iterable[list[int]]:
     """Return the indexes of some requirements, grouped by label. Requirements on fields are left out: node names are unknown."""
-    by_key: dict[str, list[int]] = {}
-    for index, requirement in enumerate(requirements):
-        if not requirement.field:
-            by_key.setdefault(requirement.key, []).append(index)
+    by_key = grouped((requirement.key, index) for index, requirement in enumerate(requirements) if not requirement.field)
     return by_key.values()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pools.pool import Key, Label, Pool, PoolPart, PoolTaint
 
@@ -16,9 +17,7 @@ def resolve_references(pools: Iterable[Pool], parts: Iterable[PoolPart]) -> list
     Labels and taints are unknown if a part is missing or ambiguous. A pool that is declared twice, as in a base and in an overlay, is
     returned twice: the cluster may get either.
     """
-    by_key: dict[Key, list[PoolPart]] = {}
-    for part in parts:
-        by_key.setdefault(part.key, []).append(part)
+    by_key = grouped((part.key, part) for part in parts)
     return [_complete(pool, by_key) for pool in pools]
 
 

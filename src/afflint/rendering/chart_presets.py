@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from glob import escape, glob
 from typing import Any
 
+from afflint.findings.grouping import grouped
 from afflint.findings.phrases import join_words, quoted
 from afflint.rendering.chart_archives import SUFFIX, packed_templates
 from afflint.rendering.chart_trials import ChartTrials, TrialOutput, entries, parts_of, set_value
@@ -144,12 +145,7 @@ Passed = Mapping[str, Sequence[tuple[str, ...]]]
 
 def _passed_in(texts: Sequence[str]) -> Passed:
     """Return the values that decide about constraints, by their names, and that templates pass to others."""
-    passed: dict[str, list[tuple[str, ...]]] = {}
-    for text in texts:
-        for match in _PASSED.finditer(text):
-            if _NAMES_CONSTRAINT.search(match[2]):
-                passed.setdefault(match[1], []).append(_steps(match[2]))
-    return passed
+    return grouped((match[1], _steps(match[2])) for text in texts for match in _PASSED.finditer(text) if _NAMES_CONSTRAINT.search(match[2]))
 
 
 def _steps(chain: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Mapping
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 
 
@@ -53,8 +54,5 @@ class _GuessedCluster(NamedTuple):
 
 def _groups(roots: Mapping[str, Root]) -> Iterator[list[str]]:
     """Yield the roots that create the same object."""
-    creators: dict[Hashable, list[str]] = {}
-    for root, each in roots.items():
-        for what in each.objects:
-            creators.setdefault(what, []).append(root)
+    creators = grouped((what, root) for root, each in roots.items() for what in each.objects)
     return (found for found in creators.values() if len(found) > 1)

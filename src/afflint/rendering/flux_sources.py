@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from afflint.charts.sources import last_part
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.rendering.chart_downloads import OCI, PublishedChart, chart_reference, is_exact
@@ -77,9 +78,7 @@ class FluxSources:
     """The sources of charts of a run."""
 
     def __init__(self, found: Iterable[FluxSource]) -> None:
-        self._by_name: dict[tuple[str, str], list[FluxSource]] = {}
-        for each in found:
-            self._by_name.setdefault(each.name[:2], []).append(each)
+        self._by_name = grouped((each.name[:2], each) for each in found)
 
     def reference(self, wanted: WantedChart, file: str) -> PublishedChart | GitFolder:
         """Return where a chart is that an object in ``file`` names. Raises RenderError if that is unknown."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from afflint.charts.chart_table import ChartTable
 from afflint.charts.symbols import TRUE, Ref, described
 from afflint.charts.template_layout import Landing
-from afflint.findings.paths import Path, field_of
+from afflint.findings.grouping import grouped
+from afflint.findings.paths import field_of
 from afflint.findings.phrases import visible
 
 
@@ -16,10 +17,7 @@ def chart_listing(table: ChartTable) -> str:
     lines = []
     if table.reads.opened is not None:
         lines.append("{}:{} may read any value".format(*table.reads.opened))
-    landings: dict[Path, list[Landing]] = {}
-    for each in table.landings:
-        if isinstance(each.value, Ref):
-            landings.setdefault(each.value.path, []).append(each)
+    landings = grouped((each.value.path, each) for each in table.landings if isinstance(each.value, Ref))
     for path in sorted(table.paths):
         lines.append(field_of(path))
         file, line = table.reads.whole[path]

@@ -12,6 +12,7 @@ from itertools import groupby
 
 from afflint.findings.coverage import WorkloadSource
 from afflint.findings.finding import SEVERITIES, Finding, Fix, Severity, Span
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize
 from afflint.report.fix_lines import changes
@@ -91,9 +92,7 @@ def _left_out(entries: Sequence[_PageFinding], total: int) -> str:
 def _rules(entries: Sequence[_PageFinding], infos: Iterable[RuleInfo]) -> Iterator[str]:
     """Yield an entry per rule with findings, the most severe and most frequent first, with its summary and its findings."""
     known = {info.name: info for info in infos}
-    found: dict[tuple[Severity, str], list[_PageFinding]] = {}
-    for entry in entries:
-        found.setdefault((entry.finding.severity, entry.finding.rule), []).append(entry)
+    found = grouped(((entry.finding.severity, entry.finding.rule), entry) for entry in entries)
     order = sorted(found.items(), key=lambda item: (SEVERITIES.index(item[0][0]), -len(item[1]), item[0][1]))
     for (severity, name), alike in order:
         info = known.get(name)

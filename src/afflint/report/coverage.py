@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.findings.coverage import NEEDS_NETWORK, REMOTE_RESOURCE, Coverage, WorkloadSource, not_in_repository
+from afflint.findings.grouping import grouped
 from afflint.findings.phrases import join_words, pluralize, visible
 from afflint.report.model import RenderSummary
 
@@ -36,9 +37,7 @@ def _partial_lines(renders: RenderSummary, verbose: bool) -> Iterator[str]:
 
 def _failed_lines(failed: Sequence[tuple[str, str]], verbose: bool) -> Iterator[str]:
     """Yield what was not rendered and why, from names and reasons. Those with one reason share a line, unless ``verbose``."""
-    alike: dict[object, list[str]] = {}
-    for name, reason in failed:
-        alike.setdefault((name, reason) if verbose else reason, []).append(f"{visible(name)}: {visible(reason)}")
+    alike = grouped(((name, reason) if verbose else reason, f"{visible(name)}: {visible(reason)}") for name, reason in failed)
     shown = list(alike.values()) if verbose else list(alike.values())[:_MAX_FAILED]
     for first, *others in shown:
         yield f"Not rendered: {first}{f' (and {len(others)} more)' if others else ''}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.findings.finding import Finding, Fix, Span
+from afflint.findings.grouping import grouped
 from afflint.findings.phrases import pluralize, visible
 from afflint.report.model import Report, Summary
 from afflint.report.phrases import MOST_ROOTS, Paint, object_words, painter, roots
@@ -50,10 +51,7 @@ _MAX_HINTS = 3
 
 def _frequent_hints(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     """Return the findings of severity info by rule, for rules with many of them."""
-    by_rule: dict[str, list[Finding]] = {}
-    for finding in findings:
-        if finding.severity == "info":
-            by_rule.setdefault(finding.rule, []).append(finding)
+    by_rule = grouped((finding.rule, finding) for finding in findings if finding.severity == "info")
     return {rule: alike for rule, alike in by_rule.items() if len(alike) > _MAX_HINTS}
 
 
@@ -70,10 +68,7 @@ def _repeated(findings: Sequence[Finding]) -> dict[tuple[str, str, str], list[Fi
     """Return the errors and warnings by cause, for causes with many of them."""
     if len(findings) <= _MAX_ALIKE:
         return {}
-    by_cause: dict[tuple[str, str, str], list[Finding]] = {}
-    for finding in findings:
-        if finding.severity != "info":
-            by_cause.setdefault(_cause(finding), []).append(finding)
+    by_cause = grouped((_cause(finding), finding) for finding in findings if finding.severity != "info")
     return {cause: alike for cause, alike in by_cause.items() if len(alike) > _MAX_ALIKE}
 
 

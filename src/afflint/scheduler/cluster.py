@@ -12,6 +12,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.decoding import fail
 from afflint.kube.node_labels import HOSTNAME
@@ -532,10 +533,7 @@ class Cluster:
 
     def pods_by_node(self) -> dict[str, list[Pod]]:
         """Return the running pods on each node that has any, including those that are being deleted."""
-        found: dict[str, list[Pod]] = {}
-        for entry in self._occupancy.bound.values():
-            found.setdefault(self.table.names[entry.node], []).append(entry.pod)
-        return found
+        return grouped((self.table.names[entry.node], entry.pod) for entry in self._occupancy.bound.values())
 
     def feasible_nodes(self, pod: Mapping[str, object] | Pod) -> list[str]:
         """Return the nodes where the pod can run now, in the order of their names; none if scheduling fails with an error."""

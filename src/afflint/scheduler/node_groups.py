@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Load, Occupancy
@@ -169,10 +170,7 @@ class RankedNodes:
         self._outcomes = {load: outcome for load, outcome in self._outcomes.items() if load.nodes}
 
     def _add_every(self, picked: RepresentativeNodes, ranks: dict[int, list[LoadClass]]) -> None:
-        by_outcome: dict[Outcome, list[LoadClass]] = {}
-        for rank in list(ranks):
-            for load in _existing(ranks, rank):
-                by_outcome.setdefault(self._outcomes[load], []).append(load)
+        by_outcome = grouped((self._outcomes[load], load) for rank in list(ranks) for load in _existing(ranks, rank))
         for loads in by_outcome.values():
             firsts = [first for load in loads if (first := load.first(picked.touched)) is not None]
             if firsts:

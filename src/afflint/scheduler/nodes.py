@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from functools import cached_property
 from typing import Any
@@ -122,9 +123,7 @@ class NodeTable:
         marked = self._marks.get(key)
         if marked is None:
             column = self.column(key)
-            times: dict[str | None, int] = {}
-            for value in column:
-                times[value] = times.get(value, 0) + 1
+            times = Counter(column)
             # The empty value stays, because scores of topology spread read an absent label as the empty value.
             marks: list[str | bool | None] = [True if value and times[value] == 1 else value for value in column]
             marked = self._marks[key] = marks, True in marks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from afflint.findings.grouping import grouped
 from afflint.kube.selectors import Malformed
 from afflint.scheduler.declared_features import NODE_DECLARED_FEATURES
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY, with_affinity
@@ -45,10 +46,7 @@ class RejectionMessages:
 
     def add(self, reasons: Sequence[str | None]) -> None:
         """Add the texts for the first plugin that rejects each node; None and plugins for volumes are left out."""
-        nodes: dict[str, list[int]] = {}
-        for node, plugin in enumerate(reasons):
-            if plugin is not None:
-                nodes.setdefault(plugin, []).append(node)
+        nodes = grouped((plugin, node) for node, plugin in enumerate(reasons) if plugin is not None)
         for plugin, rejected in nodes.items():
             if plugin in _FIXED:
                 text, unresolvable = _FIXED[plugin]
@@ -70,9 +68,7 @@ class RejectionMessages:
             self.unresolvable.update(nodes)
 
     def _add_shortages(self, nodes: list[int]) -> None:
-        equal: dict[object, list[int]] = {}
-        for node in nodes:
-            equal.setdefault((self._table.allocatable_rows[node], self._occupancy.load(node)), []).append(node)
+        equal = grouped(((self._table.allocatable_rows[node], self._occupancy.load(node)), node) for node in nodes)
         for group in equal.values():
             for resource, asked, _ in shortages(group[0], self._pod.requests, self._table, self._occupancy):
                 most = self._table.amounts(resource)[group[0]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Selector, matches
 from afflint.scheduler.matching import LabelIndex
@@ -56,20 +57,16 @@ class ClassProfile:
             group = VolumeGroup(reach.nodes(volume.terms), kind)
             self.group_of[volume.name] = numbers.setdefault(group, len(numbers))
         self.groups = list(numbers)
-        self.kinds: dict[VolumeKind, list[int]] = {}
         """The numbers of the groups of each kind."""
-        for number, group in enumerate(self.groups):
-            self.kinds.setdefault(group.kind, []).append(number)
+        self.kinds = grouped((group.kind, number) for number, group in enumerate(self.groups))
         everywhere = reach.nodes(None)
         self._everywhere = [number for number, group in enumerate(self.groups) if group.nodes == everywhere]
-        self._at: dict[int, list[int]] = {}
-        for number, group in enumerate(self.groups):
-            for node in group.nodes if group.nodes != everywhere else ():
-                self._at.setdefault(node, []).append(number)
-        self._capacities: dict[int, list[StorageCapacity]] = {}
-        for capacity in objects.capacities.get(name, ()):
-            for node in reach.nodes((capacity.nodes,)):
-                self._capacities.setdefault(node, []).append(capacity)
+        self._at = grouped(
+            (node, number) for number, group in enumerate(self.groups) for node in (group.nodes if group.nodes != everywhere else ())
+        )
+        self._capacities = grouped(
+            (node, capacity) for capacity in objects.capacities.get(name, ()) for node in reach.nodes((capacity.nodes,))
+        )
         self._row: list[int] | None = None
         self._row_by_size: list[int] | None = None
         self._labels: LabelIndex | None = None
@@ -112,9 +109,7 @@ class ClassProfile:
         Volumes that only one node can use are equal to those of another node if they are of equal kinds and capacities.
         """
         if self._row_by_size is None:
-            sizes: dict[int, list[int]] = {}
-            for volume in self.volumes:
-                sizes.setdefault(self.group_of[volume.name], []).append(volume.capacity.nanos)
+            sizes = grouped((self.group_of[volume.name], volume.capacity.nanos) for volume in self.volumes)
             offers = [(group.kind, tuple(sizes[number])) if group.is_local else (group, ()) for number, group in enumerate(self.groups)]
             self._row_by_size = self._classes(offers)
         return self._row_by_size

@@ -15,6 +15,7 @@ from afflint.controllers.pod_source import PRIORITY_FIELDS
 from afflint.findings.coverage import Coverage
 from afflint.findings.errors import UserError
 from afflint.findings.finding import FileId, Folder
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize, quoted, summarize_names
 from afflint.findings.steps import begin
@@ -418,9 +419,7 @@ def _dumps(files: Files, results: Mapping[FileId, FileResult], parsed: ParsedFil
 
 def _check_one_cluster(files: Files, workloads: Iterable[Pods], renders: RenderedRun, kustomizations: Kustomizations) -> None:
     """Raise SeveralClustersError if rendered manifests are for several clusters: their workloads must not compete for the same nodes."""
-    pods_of: dict[str, list[Pods]] = {}
-    for pods in workloads:
-        pods_of.setdefault(files.sources[pods.site.file].path, []).append(pods)
+    pods_of = grouped((files.sources[pods.site.file].path, pods) for pods in workloads)
     found = renders.clusters(pods_of, kustomizations.is_patch, releases_together=True)
     if len(found) > 1:
         names = {path: source.name for source in files.sources if (path := source.path) in frozenset().union(*found)}

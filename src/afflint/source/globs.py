@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.source.repositories import extent_of, is_really_inside
 
@@ -64,9 +65,7 @@ class Patterns:
     def __init__(self, patterns: Iterable[Pattern | None]) -> None:
         self._patterns = [each for each in patterns if each is not None][::-1]
         # Most patterns begin or end with a fixed name: without it in a path they need not be tried.
-        self._tried: dict[str, list[int]] = {}
-        for number, each in enumerate(self._patterns):
-            self._tried.setdefault(each.fixed_name or "", []).append(number)
+        self._tried = grouped((each.fixed_name or "", number) for number, each in enumerate(self._patterns))
 
     def __bool__(self) -> bool:
         return bool(self._patterns)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.source.files import read_regular
 from afflint.source.repositories import is_root
@@ -249,13 +250,10 @@ class _KustomizationTree:
 
     def __init__(self, texts: list[UnparsedKustomization]) -> None:
         self.is_empty = not texts
-        self._by_word: dict[bytes, list[UnparsedKustomization]] = {}
         self._unparsed = {text.folder: text for text in texts}
         self._uses: dict[str, Use] = {}
         self._listing: dict[str, list[tuple[str, frozenset[str]]]] = {}
-        for text in texts:
-            for word in set(re.findall(_WORD, text.data)):
-                self._by_word.setdefault(word, []).append(text)
+        self._by_word = grouped((word, text) for text in texts for word in set(re.findall(_WORD, text.data)))
 
     def use_of(self, path: str) -> Use | None:
         """Return how they use a file."""

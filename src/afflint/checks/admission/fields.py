@@ -10,6 +10,7 @@ from afflint.checks.admission.decoding import mismatches_of
 from afflint.checks.admission.refusal_time import accepts_invalid_pods, with_note_in_pod_spec
 from afflint.checks.admission.spelling import WEIGHTED_POD_TERM, has_unknown, is_missing
 from afflint.checks.match import Match, Target
+from afflint.findings.grouping import grouped
 from afflint.findings.paths import Path
 from afflint.kube.types import Mismatch
 from afflint.manifests.manifest import Manifest, Workload
@@ -67,10 +68,7 @@ def _faults(rule: str, manifest: Manifest, target: Target, mismatches: tuple[Mis
 
     swallowed = swallowed_together(mismatches, manifest)
     elsewhere = moved_fields(mismatches, manifest, target)
-    unknown: dict[Path, list[str]] = {}
-    for mismatch in mismatches:
-        if mismatch.struct is not None:
-            unknown.setdefault(mismatch.path[:-1], []).append(str(mismatch.path[-1]))
+    unknown = grouped((mismatch.path[:-1], str(mismatch.path[-1])) for mismatch in mismatches if mismatch.struct is not None)
     reported: set[tuple[Path, str]] = set()
     for mismatch in mismatches:
         if mismatch.struct is None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.checks.match import CrossManifestMatch, Match
 from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.findings.finding import NO_FILE, NO_OBJECT, FileId, ObjectRef, Site
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Pods, PolicyCandidate
 from afflint.kube.kinds import is_scalable
@@ -304,10 +305,8 @@ def fields_of(case: PolicySubject, policy: str, message: str) -> Mapping[str, st
 
 def policy_findings(unevaluated: Iterable[UnevaluatedPolicy], names: Sequence[str]) -> Iterator[str]:
     """Yield the policies that were not evaluated, a line for each policy and reason. ``names`` are the names of the files."""
-    grouped: dict[tuple[str, str, str], list[UnevaluatedPolicy]] = {}
-    for each in unevaluated:
-        grouped.setdefault((each.place, each.policy, each.reason), []).append(each)
-    for (place, policy, reason), found in sorted(grouped.items()):
+    alike = grouped(((each.place, each.policy, each.reason), each) for each in unevaluated)
+    for (place, policy, reason), found in sorted(alike.items()):
         line = f"policy `{policy}`: {reason}" if policy else reason
         objects = [each for each in found if each.title]
         if objects:

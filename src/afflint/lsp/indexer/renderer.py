@@ -18,6 +18,7 @@ from afflint.config import Config
 from afflint.config.trust import renderers
 from afflint.findings.errors import UserError
 from afflint.findings.finding import NO_FILE, FileId, Finding, Span, identity_of
+from afflint.findings.grouping import grouped
 from afflint.lsp.folder_config import ConfiguredFolder
 from afflint.lsp.indexer import protocol
 from afflint.lsp.indexer.map_cache import MapCache
@@ -141,10 +142,7 @@ def _changes(plain: Outcome, rendered: Outcome, folder: str) -> tuple[tuple[Rend
 
 
 def _by_path(outcome: Outcome, path_of: Callable[[Outcome, FileId], str]) -> dict[str, list[Finding]]:
-    found: dict[str, list[Finding]] = {}
-    for each in outcome.findings:
-        found.setdefault(path_of(outcome, each.source), []).append(each)
-    return found
+    return grouped((path_of(outcome, each.source), each) for each in outcome.findings)
 
 
 def _difference(plain: Sequence[Finding], rendered: Sequence[Finding]) -> tuple[list[Finding], list[ReplacedFinding]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from afflint.findings.finding import SEVERITIES, Finding
+from afflint.findings.grouping import grouped
 from afflint.findings.phrases import pluralize, summarize_names, visible
 from afflint.report.changes.model import ChangeReport, Direction, PlacementChanges, ValueChange
 from afflint.report.phrases import painter
@@ -75,9 +76,7 @@ def _first(names: Sequence[str]) -> str:
 
 def not_compared_lines(placement: PlacementChanges) -> Iterator[str]:
     """Yield what is not compared, by reason: at most five names for each of at most five reasons, and how many more there are."""
-    by_reason: dict[str, list[str]] = {}
-    for each in placement.not_compared:
-        by_reason.setdefault(each.reason, []).append(f"`{each.name}`")
+    by_reason = grouped((each.reason, f"`{each.name}`") for each in placement.not_compared)
     for reason, names in [*by_reason.items()][:_MOST]:
         yield f"{summarize_names(names, most=_MOST)}: {reason}"
     if len(by_reason) > _MOST:

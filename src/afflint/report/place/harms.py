@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
 from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, ReplicaMove, unevaluated_words
@@ -66,10 +67,7 @@ def moves_words(moves: Iterable[ReplicaMove]) -> list[str]:
 
 def similar_harms(losses: Iterable[DisruptionEffect], view: PlaceView) -> list[list[Harm]]:
     """Return the harm of disruptions by its reason: the worst first, then the most frequent."""
-    alike: dict[tuple[object, ...], list[Harm]] = {}
-    for loss in losses:
-        for harm in _harms(loss, view):
-            alike.setdefault((harm.state, *harm.pattern), []).append(harm)
+    alike = grouped(((harm.state, *harm.pattern), harm) for loss in losses for harm in _harms(loss, view))
     return sorted(alike.values(), key=lambda group: (STATES.index(group[0].state), -len(group)))
 
 
@@ -127,9 +125,7 @@ def _pattern(why: str, workload: str, view: PlaceView) -> str:
 
 def alike_words(alike: Sequence[Harm], view: PlaceView) -> str:
     """Name what is harmed for one reason, each with where if that differs, and describe the first in full."""
-    where: dict[str, list[str]] = {}
-    for harm in alike:
-        where.setdefault(harm.name, []).append(harm.where)
+    where = grouped((harm.name, harm.where) for harm in alike)
     if len(alike) == 1:
         return alike[0].text
     differ = len({harm.where for harm in alike}) > 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize
 from afflint.kube.node_labels import domain_noun
@@ -75,10 +76,7 @@ def _single(scene: Scene, found: Iterable[str]) -> dict[str, list[str]]:
     """Return the harmed workloads of one replica, which share a row if they are many, by the title of the row in HTML."""
     members = {key for each in scene.plan.applications for key in each.workloads}
     alone = {scene.names[each.key]: each for each in scene.plan.workloads if each.key not in members and len(each.replicas) == 1}
-    by_noun: dict[str, list[str]] = {}
-    for name in found:
-        if name in alone:
-            by_noun.setdefault("single VM" if is_machine(alone[name]) else "workload of one replica", []).append(name)
+    by_noun = grouped(("single VM" if is_machine(alone[name]) else "workload of one replica", name) for name in found if name in alone)
     folded = {}
     for noun, names in by_noun.items():
         if len(names) > _SINGLE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from afflint.findings.grouping import grouped
 from afflint.findings.phrases import join_words, pluralize
 from afflint.placement.plan import VOLUMES_LEFT_OUT, Blocked, DisruptionEffect, NodeRow, Plan, Preempted, ReplicaMove, unevaluated_words
 from afflint.report.html_page import bullets, details, shown
@@ -161,9 +162,7 @@ def _effects(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
 
 def _effect_list(scene: Scene, found: Iterable[Effect]) -> str:
     """Return a list of effects; workloads that are harmed for the same reason share one item that states it."""
-    alike: dict[object, list[Effect]] = {}
-    for effect in found:
-        alike.setdefault(effect.shared_reason or effect.workload, []).append(effect)
+    alike = grouped((effect.shared_reason or effect.workload, effect) for effect in found)
     items: list[str] = []
     for group in alike.values():
         reason = group[0].shared_reason
@@ -243,10 +242,11 @@ def _racks(scene: Scene) -> Iterator[str]:
 
 def _folded_nodes(scene: Scene, rack: Rack) -> tuple[list[NodeRow], list[list[NodeRow]]]:
     """Return the nodes to draw and, in a large cluster, groups of equal nodes that never have a replica."""
-    alike: dict[tuple[str, ...], list[NodeRow]] = {}
-    for node in rack.nodes if scene.dense else ():
-        if node.name not in scene.pods and node.name not in scene.arrivals:
-            alike.setdefault((str(is_control_plane(node)), *marks(node)), []).append(node)
+    alike = grouped(
+        ((str(is_control_plane(node)), *marks(node)), node)
+        for node in (rack.nodes if scene.dense else ())
+        if node.name not in scene.pods and node.name not in scene.arrivals
+    )
     folded = [nodes for nodes in alike.values() if len(nodes) > 1]
     hidden = {node.name for nodes in folded for node in nodes}
     return [node for node in rack.nodes if node.name not in hidden], folded
@@ -278,9 +278,7 @@ def _lost_words(scene: Scene, taken: Sequence[int]) -> str:
     """Return what happens to a node in each of the disruptions that affect it, visible after that disruption."""
     if len(scene.actions) < 2:
         return _lost_word(scene) if taken else ""
-    after: dict[str, list[str]] = {}
-    for number in taken:
-        after.setdefault(DONE[scene.losses[number - 1].action], []).append(f"a{number}")
+    after = grouped((DONE[scene.losses[number - 1].action], f"a{number}") for number in taken)
     return "".join(f' <em class="when {" ".join(numbers)}">{done}</em>' for done, numbers in after.items())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import HOSTNAME, domain_noun
@@ -50,10 +51,7 @@ def stopping_words(view: PlaceView, found: Sequence[Blocked]) -> str:
 
 
 def _by_key(found: Sequence[Concentration]) -> dict[str, list[Concentration]]:
-    by_key: dict[str, list[Concentration]] = {}
-    for each in sorted(found, key=lambda each: each.key != HOSTNAME):
-        by_key.setdefault(each.key, []).append(each)
-    return by_key
+    return grouped((each.key, each) for each in sorted(found, key=lambda each: each.key != HOSTNAME))
 
 
 def _in_one_words(key: str, found: Sequence[Concentration]) -> str:

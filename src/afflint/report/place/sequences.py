@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import domain_noun
@@ -192,10 +193,7 @@ def _outage_lines(outages: Sequence[Outage], names: Mapping[str, str], ended: Co
 
 
 def _pending_lines(replicas: Sequence[UpgradedReplica]) -> Iterator[SequenceLine]:
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for replica in replicas:
-        if replica.target is None:
-            reasons.setdefault((replica.fate, replica.why), []).append(replica.pod)
+    reasons = grouped(((replica.fate, replica.why), replica.pod) for replica in replicas if replica.target is None)
     for (fate, why), pods in list(reasons.items())[:_LISTED]:
         word = "stopped" if fate == "off" else "deleted" if fate == "gone" else "Pending"
         yield SequenceLine("degraded", word, f"{list_some(pods, 3)}{f': {reason_words(why)}' if why else ''}")
@@ -249,16 +247,10 @@ def _descheduling(effect: DescheduleEffect, names: Mapping[str, str]) -> Iterato
     yield from _plugin_lines("blocked", "again and again", [pod for evicted in loop for pod in evicted], names)
     yield from _plugin_lines("", "moves", [pod for evicted in rounds for pod in evicted], names)
     for result in ("in vain", "spared"):
-        left: dict[str, list[str]] = {}
-        for answer in effect.answers:
-            if answer.result == result:
-                left.setdefault(answer.why, []).append(answer.pod)
+        left = grouped((answer.why, answer.pod) for answer in effect.answers if answer.result == result)
         word = "tries in vain" if result == "in vain" else "spares"
         yield from (SequenceLine("degraded", word, f"{list_some(pods, 3)}: {reason_words(why)}") for why, pods in left.items())
-    waiting: dict[str, list[str]] = {}
-    for move in effect.moves:
-        if move.target is None:
-            waiting.setdefault(move.why, []).append(move.pod)
+    waiting = grouped((move.why, move.pod) for move in effect.moves if move.target is None)
     for why, pods in list(waiting.items())[:_LISTED]:
         yield SequenceLine("degraded", "does not run", f"{list_some(pods, 3)}{f': {reason_words(why)}' if why else ''}")
     yield from (SequenceLine("", "note", note) for note in effect.notes)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize, visible
 from afflint.kube.node_labels import name_of_key
@@ -200,9 +201,7 @@ def _pools(plan: Plan, terminal: _Terminal) -> Iterator[str]:
 
 def _inventory_rows(title: str, nodes: Sequence[NodeRow], *, fold: bool) -> list[Row]:
     """Return a row per node; with ``fold``, one row for all nodes with the same marks, unmarked nodes first."""
-    alike: dict[object, list[NodeRow]] = {}
-    for node in nodes:
-        alike.setdefault(tuple(words.marks(node)) if fold else node.name, []).append(node)
+    alike = grouped((tuple(words.marks(node)) if fold else node.name, node) for node in nodes)
     members = sorted(alike.values(), key=lambda group: bool(words.marks(group[0]))) if fold else alike.values()
     cells = [(Cell(_nodes_words(group)), Cell(visible(", ".join(words.marks(group[0]))))) for group in members]
     return [(Cell("" if number else title, "strong"), *row) for number, row in enumerate(cells)]
@@ -383,10 +382,7 @@ def _folded(losses: Sequence[DisruptionEffect], view: PlaceView) -> Iterator[Row
         yield title(loss.what, len({id(loss) for loss, _ in preempted})), Cell(""), Cell(text)
     if text := _folded_shared(losses, view):
         yield Cell("shared nodes", "strong"), Cell(""), Cell(text)
-    notes: dict[str, list[str]] = {}
-    for loss in losses:
-        for note in loss.notes:
-            notes.setdefault(note, []).append(view.titles[loss.what])
+    notes = grouped((note, view.titles[loss.what]) for loss in losses for note in loss.notes)
     for note, titles in notes.items():
         yield Cell(visible(list_some(titles, 3)), "strong"), Cell(""), Cell(visible(note))
 
@@ -407,10 +403,9 @@ def _shared_words(shared: Sequence[SharedNode], view: PlaceView) -> str:
 
 def _folded_shared(losses: Sequence[DisruptionEffect], view: PlaceView) -> str:
     """Describe the nodes that replicas of a workload share after several disruptions, and name the other workloads; empty if none do."""
-    by_name: dict[str, list[SharedNode]] = {}
-    for loss in losses:
-        for each in (differs(loss) or loss).shared:
-            by_name.setdefault(visible(each.application) or view.name(each.workloads[0]), []).append(each)
+    by_name = grouped(
+        (visible(each.application) or view.name(each.workloads[0]), each) for loss in losses for each in (differs(loss) or loss).shared
+    )
     if not by_name:
         return ""
     # A disruption has one shared node of each workload.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from afflint.findings.grouping import grouped
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize
+from afflint.kube.kinds import is_single_machine
 from afflint.placement.plan import (
     Action,
     DisruptionEffect,
@@ -33,7 +35,6 @@ from afflint.report.place.words import (
     violation_words,
 )
 
-_MACHINES = frozenset(["VirtualMachine", "VirtualMachineInstance"])
 _NAME = re.compile(r"[\w.-]*\w")
 """A name of a node, or a word."""
 _NODES_SHOWN = 16
@@ -252,19 +253,14 @@ _STOPPED: Mapping[DrainResult, tuple[str, str]] = {
 
 def _racks(plan: Plan) -> list[Rack]:
     """Return the nodes by topology domain, nodes without one last."""
-    members: dict[str | None, list[NodeRow]] = {}
-    for node in sorted(plan.nodes, key=lambda node: natural(node.name)):
-        members.setdefault(node.domain, []).append(node)
+    members = grouped((node.domain, node) for node in sorted(plan.nodes, key=lambda node: natural(node.name)))
     domains = sorted(members, key=lambda domain: (domain is None, natural(domain or "")))
     return [Rack(domain, tuple(members[domain])) for domain in domains]
 
 
 def _folded(single: Sequence[NodeGroup]) -> list[NodeGroup]:
     """Return the nodes with replicas, then groups of those without any that have the same verdict."""
-    alike: dict[object, list[NodeGroup]] = {}
-    for group in single:
-        if not group.pods:
-            alike.setdefault(group.verdict and group.verdict[1:], []).append(group)
+    alike = grouped((group.verdict and group.verdict[1:], group) for group in single if not group.pods)
     folded = [NodeGroup(tuple(group.nodes[0] for group in members), members[0].verdict, ()) for members in alike.values()]
 
     def best_first(group: NodeGroup) -> tuple[bool, int, int]:
@@ -278,28 +274,18 @@ def _folded(single: Sequence[NodeGroup]) -> list[NodeGroup]:
 
 
 def _short_names(workloads: Iterable[WorkloadPlan]) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
-    for workload in workloads:
-        found.setdefault(f"{workload.namespace}/{workload.name}", []).append(workload.key)
+    found = grouped((f"{workload.namespace}/{workload.name}", workload.key) for workload in workloads)
     return {key: name if len(keys) == 1 else key for name, keys in found.items() for key in keys}
 
 
 def replicas_by_node(workload: WorkloadPlan) -> dict[str, list[str]]:
     """Return the names of the replicas on each node."""
-    found: dict[str, list[str]] = {}
-    for replica in workload.replicas:
-        if replica.node is not None:
-            found.setdefault(replica.node, []).append(replica.pod)
-    return found
+    return grouped((replica.node, replica.pod) for replica in workload.replicas if replica.node is not None)
 
 
 def pending(workload: WorkloadPlan) -> dict[str, list[Replica]]:
     """Return the replicas that stay Pending, by reason. Replicas that are not evaluated are not among them."""
-    found: dict[str, list[Replica]] = {}
-    for replica in workload.replicas:
-        if replica.node is None and not workload.unjudged:
-            found.setdefault(replica.why, []).append(replica)
-    return found
+    return grouped((replica.why, replica) for replica in workload.replicas if replica.node is None and not workload.unjudged)
 
 
 def attaching(workload: WorkloadPlan) -> list[Replica]:
@@ -314,7 +300,7 @@ def feasible_count(workload: WorkloadPlan) -> int:
 
 def is_machine(workload: WorkloadPlan) -> bool:
     """Return whether a workload is a single virtual machine."""
-    return workload.kind in _MACHINES
+    return is_single_machine(workload.kind)
 
 
 def is_in_trouble(workload: WorkloadPlan) -> bool:
@@ -339,9 +325,7 @@ def ranked(losses: Iterable[DisruptionEffect]) -> list[DisruptionEffect]:
 
 def by_action(losses: Iterable[DisruptionEffect]) -> dict[Action, list[DisruptionEffect]]:
     """Group disruptions by action, in the order of NOUNS; actions without any have no entry."""
-    found: dict[Action, list[DisruptionEffect]] = {}
-    for loss in losses:
-        found.setdefault(loss.action, []).append(loss)
+    found = grouped((loss.action, loss) for loss in losses)
     return {action: found[action] for action in NOUNS if action in found}
 
 
@@ -393,7 +377,7 @@ def _effect(key: str, outcome: Outcome, moves: Sequence[ReplicaMove], workload: 
     nodes.update((move.pod, move.target) for move in moves)
     left = sum(node is not None for node in nodes.values())
     volumes, kind = (workload.volumes, workload.kind) if workload else (False, "")
-    return Effect(key, outcome, left, len(nodes), tuple(moves), volumes, kind in _MACHINES)
+    return Effect(key, outcome, left, len(nodes), tuple(moves), volumes, is_single_machine(kind))
 
 
 # Short names of nodes, without what all names have in common.

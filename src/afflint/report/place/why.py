@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from afflint.findings.phrases import pluralize, visible
+from afflint.kube.kinds import is_single_machine
 from afflint.placement.explanation import FailureEffect, Reason
 from afflint.placement.migrations import MigrationAnswer, MigrationChange, RequestedTarget
 from afflint.placement.plan import Application
 from afflint.placement.remedies import Remedies, Remedy
-from afflint.placement.why import Explanation, is_single_machine
+from afflint.placement.why import Explanation
 from afflint.report.phrases import painter
 from afflint.report.place.table import wrapped
 from afflint.report.place.words import list_some, reason_words
