@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from afflint import config as configuration
 from afflint.config import Config
 from afflint.findings.errors import UserError
+from afflint.findings.steps import begin
 from afflint.source.sources import STDIN, SUFFIXES, Source, discover, each_once, is_template, named, relative, standard_input
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ class Session:
         tools = renderers(self.config)
         if not tools:
             return sources, options
+        begin("rendering kustomizations and charts")
         from afflint.rendered.rendered_run import RenderedRun
         from afflint.rendering.builds import RenderOptions
 
