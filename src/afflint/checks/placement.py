@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from afflint.admission.pod_admission import given_labels
+from afflint.checks import cross_manifest
 from afflint.checks.cluster_view import AS_ORDERED, ClusterView, FailureDomain, is_open, keeps_apart
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target, inserting
 from afflint.controllers.evictions import eviction_of, has_assumed_strategy
@@ -362,8 +363,9 @@ def min_domains_unreachable(view: ClusterView) -> Iterator[CrossManifestMatch]:
         yield _match(view.pods_of(found.pod_source), found.pod_source, found.path, message)
 
 
-def one_eligible_domain(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Report hard spread constraints for which the node constraints of the pods leave one domain."""
+def spread_without_effect(view: ClusterView) -> Iterator[CrossManifestMatch]:
+    """Report hard spread constraints for which the node constraints of the pods leave one domain, and those with a large maxSkew."""
+    yield from cross_manifest.spread_without_effect(view.manifest_index)
     for found in proofs.one_eligible_domain(view.survey):
         cause = f": node affinity excludes {pluralize(found.others, 'other value')} of the nodes" if found.by_affinity else ""
         message = f"only the value {quoted(found.domain)} of {quoted(found.key)} counts, so the constraint has no effect{cause}"

@@ -248,7 +248,7 @@ REGISTRY: dict[Subject, tuple[Check, ...]] = {
         Check("near-duplicate-label", "nodes"),
         Check("shared-host", "nodes"),
         Check("min-domains-unreachable", "placement"),
-        Check("spread-without-effect", "placement:one_eligible_domain", missing=("affinity", "tolerations")),
+        Check("spread-without-effect", "placement"),
         Check("spread-blocked-by-taints", "placement", missing=("tolerations",)),
         Check("unschedulable", "placement", missing=("nodeSelector", "affinity", "tolerations", "schedulerName")),
         Check("unschedulable", "operator_placement:unmatched_node_placement"),
