@@ -291,15 +291,18 @@ def unmatched_toleration(view: ClusterView) -> Iterator[CrossManifestMatch]:
     for pods, compiled in zip(map(view.pods_of, view.survey.pod_sources), view.survey.compiled, strict=True):
         if compiled.template is None or pods.spec is None or not pods.spec.get("tolerations"):
             continue
+        items = _well_formed(constraints_of(pods.spec, (*pods.template_path, "spec")).tolerations)
+        idle = [(item, toleration) for item, toleration in items if toleration.key and unused((toleration,), known)]
         fit = view.survey.fit(compiled.template)
-        constraints = constraints_of(pods.spec, (*pods.template_path, "spec"))
+        if not idle or not fit.candidates:
+            continue
         blocking = [
             (taint, [table.names[number] for number in numbers if fit.in_affinity[number] and not fit.tolerated[number]])
             for taint, numbers in tainted.items()
             if taint.effect in BLOCKING_EFFECTS and not tolerated(taint, compiled.template.rules.tolerations)
         ]
-        for item, toleration in _well_formed(constraints.tolerations) if fit.candidates else ():
-            match = None if not toleration.key or not unused((toleration,), known) else _nearly(item, toleration, blocking)
+        for item, toleration in idle:
+            match = _nearly(item, toleration, blocking)
             if match is not None:
                 yield CrossManifestMatch(pods.site, pods.ref, match)
 

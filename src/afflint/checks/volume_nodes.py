@@ -102,7 +102,7 @@ def _without_driver(view: ClusterView, each: VolumeUse, driver: str, daemons: Se
         return None
     own = view.pods_of(survey.pod_sources[daemons[0]])
     where = f"on {summarize_names(lacking)}, where the pods may be scheduled: they do not start there"
-    where = where if len(lacking) < len(usable) else "on any node that accepts the pods, so they never start"
+    where = where if len(lacking) < len(usable) else "on any node that accepts the pods, so they do not start"
     message = f"the CSI driver {quoted(driver)} of the {each.title} does not run {where}"
     place = RelatedPlace(own.site.file, own.site.document, (*own.site.base, "metadata", "name"), False, f"{own.title} runs the driver")
     return each.match(each.use.path, message, "", None, place)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from afflint.controllers.claims import CLAIM, SHARED, VOLUME, access_modes
+from afflint.controllers.observed_workloads import ENDED
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import MAX_REPLICAS, pod_name
 from afflint.controllers.virtual_machine import claim_name
@@ -35,7 +36,6 @@ DUMPED_KINDS = {
 }
 """The kinds that only a dump of a cluster has, with the parameters of ``Cluster`` for them."""
 _ASSUMPTION = "the simulation assumes that its pods can use them"
-_ENDED = ("Succeeded", "Failed")
 
 
 class StorageOptions(NamedTuple):
@@ -381,7 +381,7 @@ def _running_claims(pods: Iterable[object], nodes: Mapping[str, Mapping[str, str
     found: dict[ClaimKey, Mapping[str, str]] = {}
     for pod in pods:
         labels = nodes.get(text_at(pod, "spec", "nodeName"))
-        if labels is not None and text_at(pod, "status", "phase") not in _ENDED:
+        if labels is not None and text_at(pod, "status", "phase") not in ENDED:
             for claim in _claims_of(pod):
                 found.setdefault(claim, labels)
     return found

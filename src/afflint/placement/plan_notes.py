@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from afflint.controllers.observed_workloads import pod_state
+from afflint.controllers.observed_workloads import ENDED, pod_state
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.running_pods import running_pods_of
 from afflint.findings.phrases import join_words, pluralize, summarize_names
@@ -61,7 +61,7 @@ def drain_notes(inventory: Inventory, drained: Collection[str]) -> list[str]:
         text_at(pod, "spec", "nodeName")
         for pod in (inventory.pods if drained else ())
         if any("emptyDir" in volume for volume in maps_at(pod, "spec", "volumes"))
-        and text_at(pod, "status", "phase") not in ("Succeeded", "Failed")
+        and text_at(pod, "status", "phase") not in ENDED
         and not any(kind_of(owner) in ("DaemonSet", "Node") for owner in maps_at(pod, "metadata", "ownerReferences"))
     }
     nodes = local.intersection(drained)

@@ -43,8 +43,10 @@ def volume_waits(
     Those that are not ``mounted`` yet also need the CSI drivers of their volumes on the node.
     """
     waits, storage, numbers = attachment_waits(pods, exclusive), cluster.storage, cluster.table.numbers
-    for pod, node in pods if storage is not None and storage.knows_drivers else ():
-        driver = storage.missing_driver(pod, numbers[node]) if storage and pod.volumes and pod.key not in mounted else ""
+    if storage is None or not storage.knows_drivers:
+        return waits
+    for pod, node in pods:
+        driver = storage.missing_driver(pod, numbers[node]) if pod.volumes and pod.key not in mounted else ""
         if driver:
             waits[pod.key] = f"its volume needs the CSI driver {driver}, which does not run on node {node}"
     return waits

@@ -89,9 +89,8 @@ def missing_driver(pod: Pod, state: StorageState, node: int) -> str:
     csi = state.csi[node] if state.drivers else None
     if csi is None:
         return ""
-    return min(
-        [each.driver for each in driver_volumes(pod, state, csi) if each.driver in state.drivers - dict(csi.limits).keys()], default=""
-    )
+    missing = state.drivers - dict(csi.limits).keys()
+    return min([each.driver for each in driver_volumes(pod, state, csi) if each.driver in missing], default="")
 
 
 def _driver_volume(volume: PodVolume, state: StorageState, csi: CSINode | None) -> DriverVolume | None:
