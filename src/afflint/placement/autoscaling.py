@@ -183,7 +183,7 @@ _ALONE = 16
 
 
 def _is_of_karpenter(pool: NodeClass) -> bool:
-    return pool.known is not None and pool.known.pool.ref.kind in ("NodePool", "Provisioner")
+    return pool.known is not None and (pool.known.pool.ref.api_version or "").startswith("karpenter.sh/")
 
 
 def _driver_zones(nodes: Sequence[Node]) -> tuple[str, ...]:
